@@ -1,0 +1,124 @@
+"""From a diagnosis to a cured machine: which fixes apply, plan, apply, and the proof that it helped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from tftriage.facts import Facts
+from tftriage.fixes.catalogue import FIXES
+from tftriage.fixes.effects import Applied, StepResult, apply
+from tftriage.fixes.journal import Journal
+from tftriage.fixes.plans import Plan, Refused
+from tftriage.fixes.preview import preview
+from tftriage.knowledge import Knowledge, fill
+from tftriage.plain import plain
+from tftriage.probes import PROBES
+from tftriage.probes.base import Evidence
+from tftriage.requests import Target
+from tftriage.session import Listener, Session, Verified, _ignore
+from tftriage.show import sentence
+from tftriage.walk import Ask, Reached
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """A fix that the diagnosis names; ``refused`` says why it does not apply here (an evidence key), or is ``None``."""
+
+    fix: str
+    refused: str | None
+
+
+def offers(session: Session) -> list[Offer]:
+    """The fixes of the diagnosis reached, those that apply first."""
+    diagnosis = session.diagnosis
+    listed = [Offer(fix, _refusal(session, fix)) for fix in (diagnosis.fixes if diagnosis else ())]
+    return sorted(listed, key=lambda offer: offer.refused is not None)
+
+
+def _refusal(session: Session, fix: str) -> str | None:
+    return FIXES[fix].refuses(session.facts, session.values)
+
+
+def shown(plan: Plan, facts: Facts, kb: Knowledge, lang: str) -> list[tuple[str, str]]:
+    """The preview as (kind, text) lines in one language: what is done, then what it needs and what undo does."""
+    words, seen = kb.fixes[plan.fix], preview(plan, facts)
+    lines = [("what", text) for text in fill(words.what, lang, plan.title).strip().split("\n")] + [("what", "")]
+    for line in seen.lines:
+        text = sentence(kb, Evidence(line.text, line.params), lang) if line.kind == "note" else plain(line.text)
+        lines.append((line.kind, text))
+    lines += [("what", ""), ("what", kb.say("fix.undo-does", lang, undo=fill(words.undo, lang, plan.title).strip()))]
+    if seen.needs:
+        needs = ", ".join(kb.say(f"needs.{need}", lang) for need in seen.needs)
+        lines.append(("what", kb.say("fix.needs", lang, needs=needs)))
+    return lines
+
+
+def by_hand(plan: Plan, facts: Facts) -> str:
+    """The commands a person could type instead, by shell."""
+    shells = preview(plan, facts).commands
+    return "\n\n".join(f"# {shell}\n" + "\n".join(lines) for shell, lines in shells.items())
+
+
+MARKS = {
+    "diff+": "+ ", "diff-": "- ", "diff=": "  ", "path+": "+ ", "path-": "- ", "path=": "  ", "path~": "~ ",
+    "command": "$ ", "note": "  ",
+}  # fmt: skip
+
+
+def plan(session: Session, fix: str, given: dict[str, str] | None = None) -> Plan:
+    """What the fix would do, as plain data. ``given`` adds or replaces values. Raises ``Refused``."""
+    values = {**session.values, **(given or {})}
+    reason = FIXES[fix].refuses(session.facts, values)
+    if reason is not None:
+        raise Refused(reason)
+    return FIXES[fix].plan(session.facts, values, session.knowledge.tables)
+
+
+def carry_out(
+    session: Session, planned: Plan, journal: Journal, on_step: Callable[[StepResult], None] | None = None
+) -> Applied:
+    """Apply a plan, journalled. A recorded case has nothing to change: ``Refused``."""
+    if not session.source.live:
+        raise Refused("fix.recorded-case")
+    return apply(planned, journal, on_step)
+
+
+def verify(session: Session, planned: Plan, listener: Listener = _ignore) -> Verified:
+    """Ask the probe that failed again, in the context that failed, then walk on from the symptom.
+
+    Every fact is observed anew by a new collector process; the session stands where the new walk ends.
+    """
+    check = planned.verify
+    before = session.walk.diagnosis if session.walk else None
+    session.close()
+    session.forget()
+    session.retarget(_context(session.target, planned))
+    session.observe(check.facts, listener)
+    probe = PROBES[check.probe]
+    session.observe(probe.needs, listener)
+    finding = probe(session.facts, session.knowledge.tables)
+    if finding.answer not in check.good_answers:
+        return Verified("not-cured", finding, before)
+    symptom = session.walk.symptom if session.walk else None
+    if symptom is None:
+        return Verified("cured", finding, None)
+    session.begin(symptom)
+    end = session.advance(listener)
+    if isinstance(end, Ask):
+        return Verified("cured", finding, None, asks=end.node)
+    assert isinstance(end, Reached)
+    diagnosis = session.knowledge.diagnoses[end.diagnosis]
+    if diagnosis.verdict in ("healthy", "harmless"):
+        return Verified("cured", finding, end.diagnosis)
+    return Verified("not-cured" if end.diagnosis == before else "next-cause", finding, end.diagnosis)
+
+
+def _context(target: Target, planned: Plan) -> Target:
+    context = planned.verify.context
+    return msgspec.structs.replace(
+        target,
+        fresh=bool(context.get("fresh")) or target.fresh,
+        kernel=context.get("kernel") or target.kernel,
+        env={**target.env, **context.get("env", {})},
+    )
