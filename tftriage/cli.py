@@ -1,0 +1,153 @@
+"""The command line: arguments in, one function called, its exit status out. Textual is not imported for a verb."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from tftriage import __version__
+from tftriage.language import system_language
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status (see README)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    _streams()
+    parser, verbs = _parser()
+    if not arguments or (arguments[0] not in verbs and arguments[0] not in ("-h", "--help", "--version")):
+        arguments.insert(0, "triage")  # no verb: the screen, with FILE or - pasted
+    options = parser.parse_args(arguments)
+    options.lang = options.lang or system_language()
+    if options.no_color:
+        os.environ["NO_COLOR"] = "1"
+    from tftriage.headless import Stop, complain
+    from tftriage.knowledge import KnowledgeError
+
+    try:
+        return int(_load(options.run)(options))
+    except Stop as stop:
+        if str(stop):
+            complain(str(stop))
+        return stop.status
+    except KnowledgeError as error:
+        complain(f"knowledge base: {error}")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # `tftriage … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+
+
+def _streams() -> None:
+    """A redirected stdout is GBK on a Chinese Windows and would raise on the first character it does not have."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def _load(name: str) -> Command:
+    """``module:function``, imported only when its verb is used (start-up time)."""
+    from importlib import import_module
+
+    module, function = name.split(":")
+    command: Command = getattr(import_module(f"tftriage.{module}"), function)
+    return command
+
+
+def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--lang", choices=("en", "zh"), help="language (default: the system's)")
+    common.add_argument("--ascii", action="store_true", help="ASCII only in frames and marks")
+    common.add_argument("--no-color", action="store_true", help="no colours (NO_COLOR does the same)")
+    common.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    common.add_argument("--quiet", action="store_true", help="no progress on standard error")
+
+    target = argparse.ArgumentParser(add_help=False)
+    target.add_argument("--python", metavar="PATH", help="the interpreter under suspicion")
+    target.add_argument("--module", default="tensorflow", metavar="NAME", help="the module that fails to import")
+    target.add_argument("--kernel", metavar="NAME", help="the Jupyter kernel in which it fails")
+    target.add_argument("--cwd", metavar="DIR", help="the folder in which it fails")
+    target.add_argument("--fresh", action="store_true", help="look as a newly opened console would (Windows)")
+    target.add_argument("--search", action="append", default=[], metavar="DIR", help="look for libraries here too")
+    target.add_argument("--case", metavar="FILE", help="a recorded case instead of this machine")
+
+    walk = argparse.ArgumentParser(add_help=False)
+    walk.add_argument("--error", metavar="FILE", help="the error text (- for standard input)")
+    walk.add_argument("--symptom", metavar="ID", help="start from this symptom")
+    walk.add_argument("--answer", action="append", default=[], metavar="NODE=ANSWER", help="answer a node yourself")
+
+    parser = argparse.ArgumentParser(
+        prog="tftriage",
+        description="Find out why TensorFlow does not see or use its GPU, and put it right. No verb: the screen.",
+    )
+    parser.add_argument("--version", action="version", version=f"tftriage {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+
+    def verb(name: str, run: str, text: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+        made = verbs.add_parser(name, help=text, description=text, parents=[common, *parents])
+        made.set_defaults(run=run)
+        return made
+
+    triage = verb("triage", "tui.app:triage", "the screen, with the text of FILE or - pasted", target)
+    triage.add_argument("file", nargs="?", metavar="FILE")
+
+    match = verb("match", "headless:match", "which symptoms a text shows")
+    match.add_argument("file", nargs="?", metavar="FILE")
+
+    diagnose = verb("diagnose", "headless:diagnose", "walk the tree without a person", target, walk)
+    diagnose.add_argument("--save", metavar="FILE", help="write the case there")
+
+    doctor = verb("doctor", "headless:doctor", "every probe, what is wrong first", target)
+    doctor.add_argument("probe", nargs="*", metavar="PROBE", help="only these probes")
+    doctor.add_argument("--list", action="store_true", help="list the probes")
+
+    dlls = verb("dlls", "libraries:dlls", "the import chain of a .pyd, .dll or .so", target)
+    dlls.add_argument("file", metavar="FILE")
+    dlls.add_argument("--with-path", action="append", default=[], metavar="DIR", help="as if DIR were first on PATH")
+
+    fix = verbs.add_parser("fix", help="list, show or apply fixes", description="list, show or apply fixes")
+    fixes = fix.add_subparsers(dest="fix_verb", metavar="list|show|apply", required=True)
+    listing = fixes.add_parser("list", help="every fix", parents=[common])
+    listing.set_defaults(run="fixing:fix_list")
+    for name, run in (("show", "fixing:fix_show"), ("apply", "fixing:fix_apply")):
+        made = fixes.add_parser(name, help=f"{name} one fix", parents=[common, target, walk])
+        made.add_argument("id", metavar="ID")
+        made.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value for the plan")
+        made.add_argument("--dry-run", action="store_true", help="only the preview")
+        made.add_argument("--yes", action="store_true", help="yes, apply what the preview shows")
+        made.set_defaults(run=run)
+
+    undo = verb("undo", "fixing:undo", "take a change back (the last one, or entry N of the journal)")
+    undo.add_argument("entry", nargs="?", metavar="N")
+    undo.add_argument("--force", action="store_true", help="restore even what was changed by somebody else since")
+    verb("journal", "fixing:journal", "what was changed")
+
+    collect = verb("collect", "headless:collect", "write a case of this machine", target, walk)
+    collect.add_argument("-o", "--output", default="tftriage-case.json", metavar="FILE")
+    collect.add_argument("--no-redact", action="store_true", help="keep names and hosts as they are")
+
+    opened = verb("open", "tui.app:open_case", "open a recorded case on the screen")
+    opened.add_argument("case", metavar="CASE")
+    demo = verb("demo", "tui.app:demo", "the screen on a recorded case: no GPU, no Windows, no TensorFlow needed")
+    demo.add_argument("name", nargs="?", metavar="NAME")
+    demo.add_argument("--list", action="store_true", help="list the recorded cases")
+
+    runs = verb("run", "fixing:run", "run CMD unchanged; triage its output when it fails")
+    runs.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
+
+    kb = verbs.add_parser("kb", help="for authors of the knowledge base", description="for authors")
+    kbs = kb.add_subparsers(dest="kb_verb", metavar="check", required=True)
+    check = kbs.add_parser("check", help="every hole in it", parents=[common])
+    check.add_argument("--folder", metavar="DIR", help="check this knowledge/ instead of ours")
+    check.set_defaults(run="headless:kb_check")
+    return parser, set(verbs.choices)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

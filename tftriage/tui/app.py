@@ -1,0 +1,155 @@
+"""The Textual app: holds the session, the language and what every screen needs."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from argparse import Namespace
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+from textual import events
+from textual.app import App
+from textual.binding import BindingType
+
+from tftriage import cases, choose
+from tftriage.facts import Facts
+from tftriage.headless import USAGE, Stop, text_of
+from tftriage.knowledge import Knowledge, load
+from tftriage.plain import plain
+from tftriage.requests import Target
+from tftriage.session import Session
+from tftriage.sources import LiveSource
+from tftriage.tui.burst import Bursts
+from tftriage.tui.commands import LANGUAGE, QUIT, bindings
+from tftriage.tui.screens.start import StartScreen
+
+DEMOS = Path(__file__).resolve().parent.parent / "demos"
+
+
+class TriageApp(App[int]):
+    """``busy`` is held by the one thread that works with the session; ``leaving`` tells it that the screen is gone."""
+
+    CSS_PATH = "tftriage.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    ESCAPE_DELAY = 0.05
+    BINDINGS: ClassVar[list[BindingType]] = bindings(LANGUAGE, QUIT)
+
+    def __init__(self, kb: Knowledge, session: Session, lang: str, ascii_only: bool = False) -> None:
+        super().__init__()
+        self.kb = kb
+        self.session = session
+        self.lang = lang
+        self.ascii = ascii_only
+        self.busy = threading.Lock()
+        self.leaving = threading.Event()
+        self.theme = "ansi-dark"
+        self._bursts = Bursts(self.set_timer, super().on_event)
+
+    def on_mount(self) -> None:
+        """The first screen; a recorded case goes on where it ended."""
+        self.push_screen(StartScreen())
+
+    async def on_event(self, event: events.Event) -> None:
+        """Key presses go through the burst detector: a paste that arrives as keys never presses a command."""
+        if isinstance(event, events.Key):
+            await self._bursts.key(event)
+        else:
+            await super().on_event(event)
+
+    def action_language(self) -> None:
+        """The other language, everywhere."""
+        self.lang = "en" if self.lang == "zh" else "zh"
+        for screen in self.screen_stack:
+            repaint = getattr(screen, "repaint", None)
+            if repaint is not None and screen.is_mounted:
+                repaint()
+
+    async def action_quit(self) -> None:
+        """Leave at once, whatever still runs: the collector and its children are ended."""
+        self.leaving.set()
+        self.session.close()
+        self.exit(0)
+
+    def new_session(self, target: Target) -> None:
+        """The same text on another target: what was seen of the old one does not count any more."""
+        old = self.session
+        keep = [old.facts[name] for name in ("pythons.list", "env.process", "system.os") if name in old.facts]
+        old.source.close()
+        self.session = Session(self.kb, old.source, target, old.text, Facts(keep))
+
+    def suggest_target(self) -> None:
+        """Choose the likely environment when the person did not say (blocking: in a thread)."""
+        session = self.session
+        session.observe(("pythons.list", "env.process", "system.os"))
+        if session.target.python is None:
+            python, _ = choose.suggest(session.facts, session.text)
+            session.retarget(msgspec.structs.replace(session.target, python=python))
+
+
+def triage(options: Namespace) -> int:
+    """``tftriage [FILE|-]``: the screen, with that text pasted."""
+    text = text_of(options) if options.file else ""
+    kb = load()
+    if options.case:
+        return _show_case(options.case, options)
+    target = Target(
+        python=options.python, module=options.module, cwd=options.cwd, kernel=options.kernel,
+        fresh=options.fresh, search=tuple(options.search),
+    )  # fmt: skip
+    return _run(TriageApp(kb, Session(kb, LiveSource(), target, plain(text)), options.lang, options.ascii))
+
+
+def open_case(options: Namespace) -> int:
+    """``tftriage open CASE``."""
+    return _show_case(options.case, options)
+
+
+def demo(options: Namespace) -> int:
+    """``tftriage demo [NAME]``: a recorded case; ``--list`` names them."""
+    found = {path.stem: path for path in sorted(DEMOS.glob("*.json"))}
+    if options.list:
+        for name, path in found.items():
+            title = cases.read(path).title.get(options.lang, "")
+            print(f"{name:<24} {title}")
+        return 0
+    name = options.name or next(iter(found), "")
+    if name not in found:
+        raise Stop(USAGE, load().say("error.no-such-demo", options.lang, names=", ".join(found)))
+    return _show_case(str(found[name]), options)
+
+
+def _show_case(path: str, options: Namespace) -> int:
+    kb = load()
+    try:
+        case = cases.read(Path(path))
+        session = cases.replay(case, lambda source, target, text, facts: Session(kb, source, target, text, facts))
+    except cases.CaseError as error:
+        raise Stop(USAGE, str(error)) from error
+    return _run(TriageApp(kb, session, options.lang, options.ascii))
+
+
+def _run(app: TriageApp) -> int:
+    if not sys.stdout.isatty() and sys.platform != "win32":
+        raise Stop(USAGE, app.kb.say("error.no-terminal", app.lang))
+    _reopen_terminal()
+    try:
+        app.run(mouse=False)
+    finally:
+        app.leaving.set()
+        app.session.close()
+    return app.return_code or 0
+
+
+def _reopen_terminal() -> None:
+    """After ``command | tftriage -`` standard input is the pipe's end: keys come from the terminal itself."""
+    if sys.stdin is not None and not sys.stdin.isatty() and sys.platform != "win32":
+        import os
+
+        try:
+            terminal = os.open("/dev/tty", os.O_RDONLY)
+        except OSError:
+            return
+        os.dup2(terminal, 0)
+        os.close(terminal)
