@@ -1,0 +1,99 @@
+"""Environment, PATH and the registry's values."""
+
+import os
+import sys
+
+import pytest
+
+from tftriage.collect import environment, winreg_reader
+from tftriage.collect.registry import COLLECTORS, Absent
+
+MACHINE = {
+    "Path": ("REG_EXPAND_SZ", r"%SystemRoot%\system32;C:\CUDA\v10.1\bin;C:\both"),
+    "CUDA_PATH": ("REG_SZ", r"C:\CUDA\v10.1"),
+    "SECRET_TOKEN": ("REG_SZ", "x"),
+}
+USER = {"Path": ("REG_SZ", r"%CUDA_PATH%\bin;D:\mine;C:\both"), "CUDA_VISIBLE_DEVICES": ("REG_SZ", "-1")}
+PROCESS = {"SYSTEMROOT": r"C:\Windows", "CUDA_PATH": r"C:\CUDA\v10.1"}
+
+
+def test_only_what_matters_is_kept():
+    given = {
+        "PATH": "a",
+        "CUDA_PATH_V10_1": "b",
+        "TF_CPP_MIN_LOG_LEVEL": "0",
+        "LC_ALL": "C",
+        "AWS_SECRET_ACCESS_KEY": "s",
+    }
+    assert environment.relevant(given) == {name: given[name] for name in given if name != "AWS_SECRET_ACCESS_KEY"}
+
+
+def test_expand():
+    assert environment.expand(r"%systemroot%\x;%GONE%\y", PROCESS) == r"C:\Windows\x;%GONE%\y"
+    assert environment.expand("100%", PROCESS) == "100%"
+
+
+def test_scopes_of_path_entries():
+    entries = [
+        r"C:\Windows\system32",
+        "c:\\cuda\\V10.1\\bin\\",
+        r"%CUDA_PATH%\bin",
+        r"D:\mine",
+        r"C:\both",
+        r"E:\conda",
+    ]
+    found = environment.describe_path(entries, MACHINE, USER, PROCESS, True)
+    assert [one["scope"] for one in found] == ["machine", "machine", "user", "user", "machine", "process"]
+    assert [one["entry"] for one in found] == entries
+    assert not any(one["exists"] for one in found if "%" in one["entry"])
+
+
+def test_exists_as_the_loader_sees_it(tmp_path):
+    (tmp_path / "file").write_text("x")
+    entries = [str(tmp_path), f'"{tmp_path}"', str(tmp_path / "file"), str(tmp_path / "gone")]
+    found = environment.describe_path(entries, {}, {}, {}, False)
+    assert [one["exists"] for one in found] == [True, False, False, False]
+    assert {one["scope"] for one in found} == {"process"}
+
+
+def test_stored_values_keep_type_and_leave_secrets():
+    found = environment.describe_stored(MACHINE)
+    assert found["Path"] == {"type": "REG_EXPAND_SZ", "value": MACHINE["Path"][1]}
+    assert found["variables"] == {"CUDA_PATH": {"type": "REG_SZ", "value": r"C:\CUDA\v10.1"}}
+    assert environment.describe_stored({})["Path"] is None
+
+
+def test_context_environment(monkeypatch):
+    monkeypatch.setenv("PATH", "old")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    found = environment.context_environment(
+        {"env": {"CUDA_VISIBLE_DEVICES": None, "TF_X": 1}, "with_path": ["one", "two"]}
+    )
+    assert found["PATH"] == os.pathsep.join(["one", "two", "old"])
+    assert "CUDA_VISIBLE_DEVICES" not in found
+    assert found["TF_X"] == "1"
+    assert environment.path_folders(found) == ["one", "two", "old"]
+
+
+def test_collectors(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    value, _ = COLLECTORS["env.process"].function({})
+    assert value.get("CUDA_VISIBLE_DEVICES", "") == ""  # Windows drops empty variables
+    value, _ = COLLECTORS["env.path"].function({})
+    assert any(one["exists"] for one in value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there it has an answer")
+def test_registry_facts_are_absent_elsewhere():
+    for name in ("env.user", "env.machine"):
+        with pytest.raises(Absent, match="windows-only"):
+            COLLECTORS[name].function({})
+    assert winreg_reader.values("HKLM", environment.MACHINE_KEY) == {}
+    assert winreg_reader.keys("HKLM", "SOFTWARE") == []
+
+
+@pytest.mark.skipif(sys.platform != "win32", reason="the registry of Windows")
+def test_registry_of_windows():
+    value, _ = COLLECTORS["env.machine"].function({})
+    assert value["Path"]["type"] in ("REG_SZ", "REG_EXPAND_SZ")
+    assert "microsoft" in {name.lower() for name in winreg_reader.keys("HKLM", "SOFTWARE")}

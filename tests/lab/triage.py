@@ -1,0 +1,73 @@
+"""tftriage as a user runs it in the scenarios: the command with ``--json``, and the screen in a pseudo-terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tftriage.knowledge import load
+
+KB = load()
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command's exit status, its JSON document, and what it told the person."""
+
+    code: int
+    document: dict[str, Any]
+    err: str
+
+
+def environment(state: Path, env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """A clean environment for tftriage: its own journal folder, English, nothing of the tests' virtual environment."""
+    keep = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "CUDA_VISIBLE_DEVICES")}
+    return {**keep, "TFTRIAGE_STATE": str(state), "LANG": "C.UTF-8", **(env or {})}
+
+
+def tftriage(*arguments: str, env: Mapping[str, str], seconds: float = 400, cwd: Path | None = None) -> Done:
+    """Run ``tftriage ARGUMENTS --json``."""
+    command = [sys.executable, "-m", "tftriage", *arguments, "--json", "--lang", "en"]
+    ran = subprocess.run(
+        command, capture_output=True, env=dict(env), timeout=seconds, cwd=cwd, stdin=subprocess.DEVNULL
+    )
+    err = ran.stderr.decode("utf-8", "replace")
+    try:
+        document = json.loads(ran.stdout)
+    except ValueError as error:
+        raise AssertionError(f"exit {ran.returncode}, no JSON: {ran.stdout[:2000]!r}\n{err[-3000:]}") from error
+    return Done(ran.returncode, document, err)
+
+
+def title(diagnosis: str, lang: str = "en") -> str:
+    """The first words of a diagnosis' title, as they fit on the title line."""
+    return KB.diagnoses[diagnosis].title[lang][:30].rstrip()
+
+
+def node_path(done: Done) -> list[tuple[str, str]]:
+    """The walk as (node, answer)."""
+    return [(step["node"], step["answer"]) for step in done.document["path"]]
+
+
+def replays_alike(case: Path, found: dict[str, Any], env: Mapping[str, str], name: str) -> None:
+    """The recorded case gives the same walk and diagnosis on this machine as it gave on its own.
+
+    With TFTRIAGE_RECORD=FOLDER the case is kept there as NAME.json: the program's demonstration cases are made so.
+    """
+    again = tftriage("diagnose", "--case", str(case), env=env)
+    assert again.document["diagnosis"] == found["diagnosis"]
+    assert [(s["node"], s["answer"]) for s in again.document["path"]] == [
+        (s["node"], s["answer"]) for s in found["path"]
+    ]
+    folder = os.environ.get("TFTRIAGE_RECORD")
+    if folder:
+        recorded = json.loads(case.read_text(encoding="utf-8"))
+        recorded["title"] = {lang: KB.diagnoses[found["diagnosis"]].title[lang] for lang in ("en", "zh")}
+        text = json.dumps(recorded, ensure_ascii=False, indent=1)
+        (Path(folder) / f"{name}.json").write_text(text + "\n", encoding="utf-8")
