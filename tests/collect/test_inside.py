@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tftriage.collect import inside, target
+from tftriage.collect import inside, launch, target
 from tftriage.collect.registry import Absent, Failed, Skipped
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX")
@@ -67,7 +67,7 @@ def test_json_of_the_child_is_what_json_reads():
 
 
 def test_a_result_line_cut_short_is_no_result_and_the_rest_is_chatter():
-    lines, chatter = target.marked(b'hook says\n\nM:{"begin": [3]}\r\n\nxM:{"value": 1}\nM:{"val', "M:")
+    lines, chatter = launch.marked(b'hook says\n\nM:{"begin": [3]}\r\n\nxM:{"value": 1}\nM:{"val', "M:")
     assert lines == [{"begin": [3]}]
     assert chatter == b'hook says\nxM:{"value": 1}\n'
 

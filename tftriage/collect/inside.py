@@ -22,7 +22,7 @@ import time  # noqa: E402
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple  # noqa: F401
+    from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple  # noqa: F401
 
     Value = Dict[str, Any]
     Emit = Callable[[Value], None]
@@ -584,16 +584,33 @@ def build_info(folders: "List[str]") -> "Optional[Value]":
     return None
 
 
+def standard_names() -> "Set[str]":
+    """The top-level names of the standard library; in an embeddable Python it is a zip file."""
+    names = getattr(sys, "stdlib_module_names", None)  # from 3.10 on
+    if names is not None:
+        return set(names)
+    library = os.path.dirname(os.__file__)
+    if os.path.isdir(library):
+        entries = os.listdir(library)
+    else:
+        import zipfile
+
+        with zipfile.ZipFile(library) as archive:
+            entries = archive.namelist()
+    return {module_of(entry) for entry in entries} - {"site-packages", "__pycache__"}
+
+
+def module_of(entry: str) -> str:
+    """The module that an entry of the library's folder or zip holds."""
+    return entry.split("/")[0].split(".")[0]
+
+
 def shadow() -> "List[str]":
     """Files and folders in the working folder that are imported in place of what TensorFlow means."""
     here = os.getcwd()
     if not HERE_FIRST or any(same(here, folder) for folder in sys.path):
         return []
-    standard = getattr(sys, "stdlib_module_names", None)
-    if standard is None:
-        library = os.path.dirname(os.__file__)
-        standard = {entry.split(".")[0] for entry in os.listdir(library)} - {"site-packages", "__pycache__"}
-    harmful = (set(standard) | set(REACHED.split())) - set(UNREACHED.split()) - set(sys.builtin_module_names) - EARLY
+    harmful = (standard_names() | set(REACHED.split())) - set(UNREACHED.split()) - set(sys.builtin_module_names) - EARLY
     found = []
     for entry in sorted(os.listdir(here)):
         path = os.path.join(here, entry)
