@@ -26,6 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ["NO_COLOR"] = "1"
     from tftriage.headless import Stop, complain
     from tftriage.knowledge import KnowledgeError
+    from tftriage.plain import one_line
+    from tftriage.session import NoTarget
 
     try:
         return int(_load(options.run)(options))
@@ -33,6 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if str(stop):
             complain(str(stop))
         return stop.status
+    except NoTarget as none:
+        from tftriage.knowledge import load
+
+        complain(load().say(f"target.{none.kind}", options.lang, detail=one_line(str(none))))
+        return 4
     except KnowledgeError as error:
         complain(f"knowledge base: {error}")
         return 2
@@ -125,6 +132,7 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
 
     undo = verb("undo", "fixing:undo", "take a change back (the last one, or entry N of the journal)")
     undo.add_argument("entry", nargs="?", metavar="N")
+    undo.add_argument("--finish", action="store_true", help="carry an interrupted change to its end instead")
     undo.add_argument("--force", action="store_true", help="restore even what was changed by somebody else since")
     verb("journal", "fixing:journal", "what was changed")
 

@@ -57,7 +57,7 @@ NATIVE = frozenset(
 )
 """Extension modules of TensorFlow, protobuf and h5py."""
 
-_SHARED = frozenset({"numpy", "scipy", "wrapt", "grpc", "grpcio"})  # ours only when TensorFlow is importing them
+_SHARED = frozenset({"numpy", "scipy", "pandas", "sklearn", "PIL", "wrapt", "grpc", "grpcio"})  # ours only when TensorFlow is importing them
 _HELPERS = frozenset(
     {"_pydev_bundle", "pydev", "debugpy", "IPython", "ipykernel", "six", "importlib_metadata", "spyder_kernels"}
 )
@@ -99,7 +99,7 @@ def culprit(lines: list[str], index: int) -> Culprit:
     tensorflow_near = "tensorflow" in where
     if module:
         root = module.split(".")[0]
-        if root.startswith("_pywrap_t") or root in NATIVE or root in FAMILY:
+        if root.startswith("_pywrap_") or root in NATIVE or root in FAMILY:
             other = root in {"_message", "_errors", "_conv", "defs", "h5", "_objects"} and package not in ("", *FAMILY)
             return Culprit("other" if other else "tensorflow", module, package, python)
         if not _IMPORTING.search(line) or not package:

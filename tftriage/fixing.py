@@ -14,6 +14,7 @@ from tftriage.fixes.effects import StepResult
 from tftriage.fixes.journal import Journal
 from tftriage.fixes.plans import Plan, Refused
 from tftriage.fixes.preview import preview
+from tftriage.fixes.undo import recover
 from tftriage.fixes.undo import undo as undo_entry
 from tftriage.headless import FAULT, OK, USAGE, Stop, complain, out, out_json
 from tftriage.knowledge import Knowledge, load
@@ -149,6 +150,8 @@ def undo(options: Namespace) -> int:
     """``tftriage undo [N]``: take a journalled change back (the last one by default)."""
     kb, lang = load(), options.lang
     journalled = Journal()
+    if journalled.unfinished():
+        return _recover(kb, journalled, options)
     entries = [entry for entry in journalled.entries() if entry.undoable]
     wanted = options.entry or (entries[-1].id if entries else None)
     if wanted is None:
@@ -163,6 +166,21 @@ def undo(options: Namespace) -> int:
         for conflict in undone.conflicts:
             out(plain(f"  {conflict.what}: {conflict.saved!r} | {conflict.ours!r} | {conflict.now!r}"))
     return USAGE if undone.error else OK if undone.ok else FAULT
+
+
+def _recover(kb: Knowledge, journalled: Journal, options: Namespace) -> int:
+    """A crash or a power cut left a change in the middle: take it back, or (``--finish``) carry it to its end."""
+    lang = options.lang
+    ended = recover(journalled, options.entry, "finish" if options.finish else "take-back")
+    rows = [
+        {"entry": entry, "ok": done.ok, "error": show.sentence(kb, done.error, lang) if done.error else None}
+        for entry, done in ended.items()
+    ]
+    if options.json:
+        out_json({"recovered": rows})
+    for row in () if options.json else rows:
+        out(str(row["error"] or kb.say("recover.finished" if options.finish else "undo.done", lang, entry=row["entry"])))
+    return OK if all(done.ok for done in ended.values()) else FAULT
 
 
 def journal(options: Namespace) -> int:

@@ -19,6 +19,7 @@ import msgspec
 from tftriage.anchors import anchors
 from tftriage.culprit import Culprit, culprit
 from tftriage.repair import Line, Page, fold, repair
+from tftriage.slips import meant
 from tftriage.symptoms import Rule, Symptom
 from tftriage.tables import LoaderError
 
@@ -70,6 +71,8 @@ class _Hit(msgspec.Struct, frozen=True):
     last: int
     score: float
     captures: dict[str, str]
+    verdict: Verdict | None = None
+    settles: bool = False
 
 
 class _Book:
@@ -127,18 +130,31 @@ def match(text: str, symptoms: Sequence[Symptom], loader_errors: Sequence[Loader
     page = repair(text, _phrases(loader_errors))
     book = _Book(page, loader_errors)
     hits = {symptom.id: found for symptom in symptoms if (found := _find(symptom, book))}
+    if any(hit.settles for found in hits.values() for hit in found):
+        hits = {s.id: hits[s.id] for s in symptoms if s.id in hits and s.verdict != "fault"}
     known = {symptom.id: symptom for symptom in symptoms if symptom.id in hits}
     scores = _settle({name: _score(found) for name, found in hits.items()}, known)
     matches = tuple(
-        Match(
-            name, round(scores[name], 4), _lines(hits[name], book), max(hits[name], key=lambda hit: hit.score).captures
-        )
+        Match(name, round(scores[name], 4), _lines(hits[name], book), _captures(hits[name]))
         for name in sorted(scores, key=lambda name: (known[name].verdict == "harmless", -scores[name], name))
     )
-    verdict: Verdict = known[matches[0].id].verdict if matches else "unrecognised"
+    verdict: Verdict = _verdict(hits[matches[0].id], known[matches[0].id]) if matches else "unrecognised"
     if verdict == "harmless" and _unexplained(book, hits):
         verdict = "unrecognised"
     return MatchResult(matches, verdict, page.text)
+
+
+def _captures(hits: list[_Hit]) -> dict[str, str]:
+    """Those of the best rule, and what other rules captured on the same line."""
+    best = max(hits, key=lambda hit: hit.score)
+    beside = [hit for hit in hits if hit.first == best.first]
+    return {name: value for hit in [*beside, best] for name, value in hit.captures.items()}
+
+
+def _verdict(hits: list[_Hit], symptom: Symptom) -> Verdict:
+    """That of the best rule which has one of its own, else the symptom's."""
+    own = [hit for hit in hits if hit.verdict]
+    return max(own, key=lambda hit: hit.score).verdict or symptom.verdict if own else symptom.verdict
 
 
 def _find(symptom: Symptom, book: _Book) -> list[_Hit]:
@@ -175,6 +191,11 @@ def _judge(rule: Rule, book: _Book, first: int, last: int, captures: dict[str, s
             return None
     if any(fold(literal) in book.joined for literal in rule.absent):
         return None
+    if rule.like:
+        name = meant(captures.get("name", ""), rule.like)
+        if name is None:
+            return None
+        captures = {**captures, "meant": name}
     blame = book.blame(last) if rule.owner or rule.message else None
     if blame is not None:
         if (rule.owner == "tensorflow" and blame.owner == "other") or (
@@ -185,7 +206,7 @@ def _judge(rule: Rule, book: _Book, first: int, last: int, captures: dict[str, s
     score = rule.weight + _LATE * (last + 1) / len(book.keys)
     if book.final >= 0 and last >= book.final and first <= book.final + 8:
         score += _FINAL
-    return _Hit(first, last, score, captures)
+    return _Hit(first, last, score, captures, rule.verdict, rule.settles)
 
 
 def _score(hits: list[_Hit]) -> float:

@@ -8,11 +8,14 @@ and nothing is trusted: the work is bounded by windows, whatever the size of the
 
 from __future__ import annotations
 
+import html
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 
@@ -31,6 +34,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u2028-\u202
 _NOT_TEXT = re.compile(r"[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f\ufffd]")
 _UNDEFINED = re.compile(r"[\x80-\x9f]")
 _UNICODE_ESCAPES = re.compile(r"\\?\\u[0-9a-fA-F]{4}(?:\\?\\u[0-9a-fA-F]{4})*")
+_ENTITY = re.compile(r"&(?:lt|gt|quot|amp|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 _HEX_ESCAPES = re.compile(r"(?:\\?\\x[0-9a-fA-F]{2})+")
 _JSON_LINES = re.compile(
     r'\\n\s*File \\?"|\(most recent call last\)(?::|\\?.)?\\n|\\"[^"]*\\n|\\n",|'
@@ -170,6 +174,10 @@ def _edges(text: str) -> tuple[int, int]:
 
 def _clean(line: str) -> list[str]:
     """One raw line without control sequences and escapes: usually one line, several if breaks were escaped."""
+    if "&" in line:
+        line = _ENTITY.sub(lambda hit: html.unescape(hit[0]), line)
+    if '"' in line[:40]:
+        line = _texts_of_json(line)
     if "\x1b" in line:
         line = _ANSI.sub("", line)
     if "\\" in line:
@@ -182,6 +190,26 @@ def _clean(line: str) -> list[str]:
         line = "\n".join(part for part in re.split(r"[\r\n]+", line) if part.strip()) if "\r" in line else line
         line = _CONTROL.sub("", line)
     return line.split("\n")
+
+
+def _texts_of_json(line: str) -> str:
+    """The texts inside a line that is one JSON value (a cell of a notebook file, a line of a log), else the line."""
+    bare = line.strip().rstrip(",")
+    if not (bare[:1] in '{["' and bare[-1:] in '}]"' and len(bare) > 2):
+        return line
+    try:
+        found = list(_strings(json.loads(bare)))
+    except (ValueError, RecursionError):
+        return line
+    return "\n".join(found) if found else line
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value.removesuffix("\n")
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner)
 
 
 def _overtype(line: str) -> str:
@@ -202,8 +230,6 @@ def _unescape(line: str) -> str:
         line = _HEX_ESCAPES.sub(_hex_escape, line)
     if json_like:
         line = _JSON_ESCAPE.sub(lambda hit: {"n": "\n", "r": "", "t": "\t"}.get(hit[1], hit[1]), line)
-    elif "\\\\" in line and not line.lstrip().startswith("\\\\"):
-        line = line.replace("\\\\", "\\")
     if "\x1b" in line:
         line = _ANSI.sub("", line)
     return line
@@ -222,7 +248,7 @@ def _peel(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
     """Forum line numbers, quote marks, test prefixes and notebook arrows go."""
     full = [line for line, _ in pieces if line.strip()]
     quoted = sum(1 for line in full if line.startswith(">") and not line.startswith(">>>"))
-    if quoted >= 2 and quoted * 5 >= len(full) * 4:
+    if quoted and quoted * 5 >= len(full) * 4:
         pieces = [(_QUOTE.sub("", line), number) for line, number in pieces]
         full = [line for line, _ in pieces if line.strip()]
     labels = [int(hit[1]) for hit in map(_NUMBERED.match, full) if hit]
@@ -338,10 +364,15 @@ def _unwrap(pieces: list[tuple[str, int]]) -> Iterator[Line]:
             text, end, last = text + gap + line, number, line
             continue
         if start:
-            yield Line(text, start, end)
+            yield Line(_single(text), start, end)
         text, start, end, last = line, number, number, line
     if start:
-        yield Line(text, start, end)
+        yield Line(_single(text), start, end)
+
+
+def _single(text: str) -> str:
+    """Doubled backslashes of a quoted path made single; after unwrapping, because they count for the width."""
+    return text.replace("\\\\", "\\") if "\\\\" in text and not text.lstrip().startswith("\\\\") else text
 
 
 def _widths(lines: list[str]) -> frozenset[int]:

@@ -6,6 +6,7 @@ facts arrive; a caller with a screen runs them in a thread and is told of every 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
@@ -58,6 +59,17 @@ class Verified(msgspec.Struct, frozen=True):
     asks: str | None = None
 
 
+class NoTarget(Exception):
+    """The interpreter that was named cannot be looked at; ``kind`` is gone, not-python, not-executable or too-old."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+
+
+NO_TARGET = ("gone", "not-python", "not-executable", "too-old")
+
+
 def _ignore(progress: Progress) -> None:
     """The listener of a caller that does not want to know."""
 
@@ -70,6 +82,7 @@ class Session:
     ) -> None:
         self.knowledge = knowledge
         self.source = source
+        self._knowing = threading.Lock()  # a text may be pasted while a thread looks at the machine
         self.target: Target
         self.facts = facts or Facts()
         if not source.live:
@@ -84,25 +97,38 @@ class Session:
     def retarget(self, target: Target) -> None:
         """Look at another environment, or at the same one in another context."""
         self.target = target
-        self.facts = self.facts.without(["target.kernel"])
+        with self._knowing:
+            self.facts = self.facts.without(["target.kernel"])
         if target.kernel is not None:
-            self.facts = self.facts.with_(Fact("target.kernel", "ok", {"name": target.kernel}, "given"))
+            self._know(Fact("target.kernel", "ok", {"name": target.kernel}, "given"))
 
     # --- the symptom ---------------------------------------------------------------------------------------
 
     def paste(self, text: str) -> None:
         """Take a pasted text and recognise it (``matched`` is ``None`` when there is no text)."""
-        self.text = text
-        self.matched = None
-        if text.strip():
-            self.matched = matching.match(text, self.knowledge.symptoms, self.knowledge.tables.loader_errors)
-            self.facts = self.facts.with_(Fact("paste.text", "ok", {"text": self.matched.text}, "pasted"))
+        tables = self.knowledge.tables
+        self.take(text, matching.match(text, self.knowledge.symptoms, tables.loader_errors) if text.strip() else None)
+
+    def take(self, text: str, matched: matching.MatchResult | None) -> None:
+        """Take a text that was recognised already; without text, forget the one of before."""
+        self.text, self.matched = text, matched
+        if matched is None:
+            with self._knowing:
+                self.facts = self.facts.without(["paste.text"])
+        else:
+            self._know(Fact("paste.text", "ok", {"text": matched.text}, "pasted"))
+
+    def _know(self, fact: Fact) -> None:
+        with self._knowing:
+            self.facts = self.facts.with_(fact)
 
     def reproduce(self, listener: Listener = _ignore) -> str | None:
         """Let the target fail by itself: import, then the GPU check. Returns the symptom to start from.
 
         ``None`` when nothing fails. The text that the machine printed is taken as if it had been pasted.
+        Raises ``NoTarget``.
         """
+        self.check_target(listener)
         self.observe(("tf.import",), listener)
         attempt = self.facts.value("tf.import")
         if attempt is None:
@@ -132,13 +158,17 @@ class Session:
         if self.matched is not None:
             captures = next((dict(m.captures) for m in self.matched.matches if m.id == symptom_id), {})
         value = {"id": symptom_id, "captures": captures}
-        self.facts = self.facts.with_(Fact("paste.symptom", "ok", value, "recognised"))
+        self._know(Fact("paste.symptom", "ok", value, "recognised"))
         self.walk, self.request = step(self.knowledge.nodes, None, Begin(symptom_id, symptom.start))
 
     # --- the walk ------------------------------------------------------------------------------------------
 
     def advance(self, listener: Listener = _ignore) -> Ask | Reached:
-        """Answer node after node by probes until the person is needed or a diagnosis is reached."""
+        """Answer node after node by probes until the person is needed or a diagnosis is reached.
+
+        Raises ``NoTarget`` when the interpreter that was named is none: then no question about it has an answer.
+        """
+        self.check_target(listener)
         while isinstance(self.request, Observe):
             probe = PROBES[self.request.probe]
             wanted = [name for wave in requests.waves(probe.needs, self.facts) for name in wave]
@@ -152,6 +182,16 @@ class Session:
         if self.diagnosis is not None and self.diagnosis.fixes:
             self.observe(requests.FOR_FIXES, listener)
         return self.request
+
+    def check_target(self, listener: Listener = _ignore) -> None:
+        """Raise ``NoTarget`` unless the named interpreter can be looked at (a case is taken as it is)."""
+        if not self.source.live or self.target.python is None:
+            return
+        self.observe(("target.interpreter",), listener)
+        fact = self.facts.get("target.interpreter")
+        kind, _, detail = fact.note.partition(": ") if fact is not None and fact.status == "error" else ("", "", "")
+        if kind in NO_TARGET:
+            raise NoTarget(kind, detail or str(self.target.python))
 
     def answer(self, node: str, answer: str) -> None:
         """The person answers a node, or overrides an earlier answer."""
@@ -182,7 +222,7 @@ class Session:
         for wave in requests.waves(names, self.facts):
             asked = [(name, self.arguments(name)) for name in wave]
             for fact in self.source.collect(asked):
-                self.facts = self.facts.with_(fact)
+                self._know(fact)
                 listener(Arrived(fact))
 
     def arguments(self, name: str) -> dict[str, Any]:

@@ -107,7 +107,7 @@ class LiveSource:
             if process.stdin is not None:
                 process.stdin.close()
         try:
-            process.wait(timeout=1.0)
+            process.wait(timeout=0.3)
         except subprocess.TimeoutExpired:
             process.terminate()
             try:

@@ -28,7 +28,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     The hit counts only if: one of ``near`` stands within ``within`` lines of it, none of ``never`` does,
     and none of ``absent`` stands anywhere in the text. ``owner: tensorflow`` switches the rule off when the
     text shows that another package fails; ``owner: other`` switches it on only then.
-    ``weight``: 0.5 a hint, 1 names a kind of fault, 2 decides.
+    ``like``: the capture ``name`` must be a slip of one of these names and none of them (``meant`` is captured).
+    ``weight``: 0.5 a hint, 1 names a kind of fault, 2 decides. ``verdict`` replaces the symptom's own.
+    ``settles``: a hit rules out every symptom that is a fault of ours (the text is about something else).
     """
 
     message: str = ""
@@ -39,7 +41,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     absent: tuple[str, ...] = ()
     within: int = 12
     owner: Owner = ""
+    like: tuple[str, ...] = ()
     weight: float = 1.0
+    verdict: Verdict | None = None
+    settles: bool = False
 
 
 class Symptom(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
