@@ -497,3 +497,18 @@ def test_other_programs_are_no_interpreters(tmp_path):
     ]:
         with pytest.raises(Failed, match=note):
             target.interpreter({"python": str(path), "limit": 10.0})
+
+
+def test_a_record_that_names_another_folder_is_read_by_the_names_the_files_have(tmp_path: Path) -> None:
+    """As in the wheel of tensorflow-gpu 2.3.1 for Windows."""
+    rows = [
+        ["tensorflow_gpu/a.pyd", "sha256=x", "9"], ["tensorflow_gpu/gone.pyd", "sha256=y", "8"],
+        ["tensorflow_gpu/_tensorflow_gpu_x.pyd", "sha256=z", "7"], ["tensorflow/_tensorflow_x.pyd", "", ""],
+        ["tensorflow/a.pyd", "", ""], ["tensorflow/gone.pyd", "", ""], ["tensorflow_gpu/only.h", "", "1"],
+    ]  # fmt: skip
+    assert inside.settled(rows, str(tmp_path)) == [
+        ["tensorflow/_tensorflow_x.pyd", "sha256=z", "7"], ["tensorflow/a.pyd", "sha256=x", "9"],
+        ["tensorflow/gone.pyd", "sha256=y", "8"], ["tensorflow_gpu/only.h", "", "1"],
+    ]  # fmt: skip
+    (tmp_path / "tensorflow_gpu").mkdir()
+    assert inside.settled(rows, str(tmp_path)) == rows

@@ -651,8 +651,8 @@ def compared(one: "Value", budget: float) -> "Value":
     lists = {"missing": [], "empty": [], "altered": []}  # type: Dict[str, List[str]]
     checked, to_hash = 0, []
     with open(one["record"], encoding="utf-8", errors="surrogateescape", newline="") as file:
-        rows = [row for row in csv.reader(file) if len(row) >= 3]
-    for name, digest, size in (row[:3] for row in rows):
+        rows = [row[:3] for row in csv.reader(file) if len(row) >= 3]
+    for name, digest, size in settled(rows, one["folder"]):
         if name.startswith("..") or name.endswith(".pyc") or os.path.isabs(name) or ".dist-info/" in name:
             continue  # scripts, caches and the installer's own notes are not what TensorFlow imports
         path = long_path(os.path.join(one["folder"], *name.split("/")))
@@ -684,6 +684,24 @@ def compared(one: "Value", budget: float) -> "Value":
     value = {key: names[:SHOWN] for key, names in lists.items()}  # type: Value
     value.update(distribution="%(name)s %(version)s" % one, checked=checked, native_missing=gone[:SHOWN])
     return value
+
+
+def settled(rows: "List[List[str]]", folder: str) -> "List[List[str]]":
+    """The rows of RECORD by the names that the files really have.
+
+    The RECORD inside tensorflow_gpu-2.3.1-cp38-cp38-win_amd64.whl lists ``tensorflow_gpu/x,sha256=...,size`` for
+    files that are packed as ``tensorflow/x``; pip installs those and adds ``tensorflow/x,,``.
+    """
+    known = {row[0]: row for row in rows}
+    for name, digest, size in rows:
+        top = name.split("/")[0]
+        twin = name.replace(top, "tensorflow")  # everywhere: tensorflow_gpu/python/_pywrap_tensorflow_gpu_internal.pyd
+        renamed = top.startswith("tensorflow_") and twin in known
+        if renamed and not os.path.exists(os.path.join(folder, top)):
+            del known[name]
+            if not known[twin][2]:
+                known[twin] = [twin, digest, size]
+    return list(known.values())
 
 
 def long_path(path: str) -> str:

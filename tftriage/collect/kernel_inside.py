@@ -46,7 +46,7 @@ def run(kernel: str, module: str, limit: float, marker: str) -> Dict[str, Any]:
     manager = KernelManager(kernel_name=kernel)
     client = None
     try:
-        language = (manager.kernel_spec.language or "python").lower()
+        language = (getattr(manager.kernel_spec, "language", None) or "python").lower()
         if language != "python":
             value.update(error_type="NotPython", error="the kernel's language is %s" % language)
             return value
