@@ -102,6 +102,6 @@ def libraries(target: Target, facts: Facts, tables: Tables) -> list[str]:
 def roots(target: Target, facts: Facts, tables: Tables) -> list[str]:
     """What the loader model starts from: the native module that is imported, and the libraries opened by name."""
     package = facts.value("tf.package") or {}
-    native = package.get("main_native") or package.get("module_file")
+    native = package.get("main_native") if target.module == "tensorflow" else package.get("module_file")
     first = [native] if native and native.lower().endswith((".pyd", ".dll", ".so")) else []
     return first + libraries(target, facts, tables)

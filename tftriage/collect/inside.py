@@ -445,20 +445,25 @@ def hooks() -> "List[str]":
     return added
 
 
-def package() -> "Value":
-    """TensorFlow as it lies on the disk: nothing of it is executed."""
+def located(module: str) -> "Tuple[Optional[str], List[str]]":
+    """The file that importing a module would load, and the folders of a package; nothing is executed."""
     import importlib.util
 
-    found = [one for one in distributions() if one["key"] in TENSORFLOWS.split()]
-    file, spaces = None, []  # type: Optional[str], List[str]
-    sys.path[:0] = [""] if HERE_FIRST else site_folders()[0] if "site" not in EARLY else []
     try:
-        spec = importlib.util.find_spec("tensorflow")
-        if spec is not None:
-            file = spec.origin if spec.has_location else None
-            spaces = list(spec.submodule_search_locations or [])
+        spec = importlib.util.find_spec(module)
     except (ImportError, ValueError, AttributeError):
-        pass
+        return None, []
+    if spec is None:
+        return None, []
+    return spec.origin if spec.has_location else None, list(spec.submodule_search_locations or [])
+
+
+def package(module: str) -> "Value":
+    """TensorFlow as it lies on the disk, and the file of ``module``: nothing of it is executed."""
+    found = [one for one in distributions() if one["key"] in TENSORFLOWS.split()]
+    sys.path[:0] = [""] if HERE_FIRST else site_folders()[0] if "site" not in EARLY else []
+    file, spaces = located("tensorflow")
+    asked = file if module == "tensorflow" else located(module.partition(".")[0])[0]
     if HERE_FIRST:
         del sys.path[0]
     folders = [os.path.join(one["folder"], "tensorflow") for one in found] + spaces
@@ -469,7 +474,7 @@ def package() -> "Value":
         "distributions": [{key: one[key] for key in ("name", "version", "folder")} for one in found],
         "version": version_of(parts) or (found[0]["version"] if found and folder else None),
         "folder": folder,
-        "module_file": os.path.abspath(file) if file else None,
+        "module_file": os.path.abspath(asked) if asked else None,
         "native": native,
         "main_native": main_of(native),
         "build_info": build_info(parts),
@@ -723,7 +728,9 @@ def run_task(task: str, arguments: "List[str]", emit: "Emit") -> "Any":
         return libraries(emit, arguments)
     if task == "record":
         return record(float(arguments[0]))
-    return {"interpreter": interpreter, "packages": packages, "package": package, "hooks": hooks}[task]()
+    if task == "package":
+        return package(arguments[1])
+    return {"interpreter": interpreter, "packages": packages, "hooks": hooks}[task]()
 
 
 def main() -> None:

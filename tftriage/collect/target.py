@@ -105,7 +105,8 @@ def _look(args: Dict[str, Any], task: str) -> Tuple[Dict[str, Any], str]:
     where = context(args)
     begun = start(where, until)
     budget = repr(max(1.0, _left(until) * 0.4))
-    answer = launch(where, task, [budget], _left(until), begun.flags)
+    module = args.get("module") or "tensorflow"
+    answer = launch(where, task, [budget, module], _left(until), begun.flags)
     return value_of(answer), where.python
 
 
