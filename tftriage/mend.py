@@ -19,7 +19,7 @@ from tftriage.probes.base import Evidence
 from tftriage.requests import Target
 from tftriage.session import Listener, Session, Verified, _ignore
 from tftriage.show import sentence
-from tftriage.walk import Ask, Reached
+from tftriage.walk import Ask
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -89,29 +89,41 @@ def verify(session: Session, planned: Plan, listener: Listener = _ignore) -> Ver
 
     Every fact is observed anew by a new collector process; the session stands where the new walk ends.
     """
-    check = planned.verify
-    before = session.walk.diagnosis if session.walk else None
+    before = session.walk
+    name, is_good = _check(session, planned)
     session.close()
     session.forget()
     session.retarget(_context(session.target, planned))
-    session.observe(check.facts, listener)
-    probe = PROBES[check.probe]
+    probe = PROBES[name]
     session.observe(probe.needs, listener)
     finding = probe(session.facts, session.knowledge.tables)
-    if finding.answer not in check.good_answers:
-        return Verified("not-cured", finding, before)
-    symptom = session.walk.symptom if session.walk else None
-    if symptom is None:
+    if not is_good(finding.answer):
+        return Verified("not-cured", finding, before.diagnosis if before else None)
+    if before is None:
         return Verified("cured", finding, None)
-    session.begin(symptom)
+    session.begin(before.symptom)
     end = session.advance(listener)
     if isinstance(end, Ask):
         return Verified("cured", finding, None, asks=end.node)
-    assert isinstance(end, Reached)
     diagnosis = session.knowledge.diagnoses[end.diagnosis]
     if diagnosis.verdict in ("healthy", "harmless"):
         return Verified("cured", finding, end.diagnosis)
-    return Verified("not-cured" if end.diagnosis == before else "next-cause", finding, end.diagnosis)
+    return Verified("not-cured" if end.diagnosis == before.diagnosis else "next-cause", finding, end.diagnosis)
+
+
+def _check(session: Session, planned: Plan) -> tuple[str, Callable[[str], bool]]:
+    """The probe to ask again, and whether its new answer is a good one.
+
+    It is the one whose answer led to the diagnosis. A fix in a kernel is proved by a cell in that kernel; a fix that
+    was planned without a walk names its own probe.
+    """
+    check, walk = planned.verify, session.walk
+    failed = next((s for s in reversed(walk.steps) if s.by == "probe"), None) if walk else None
+    probe = session.knowledge.nodes[failed.node].probe if failed else None
+    if failed is None or probe is None or check.context.get("kernel"):
+        return check.probe, check.good_answers.__contains__
+    answer = failed.answer
+    return probe, lambda now: now not in (answer, "unknown")
 
 
 def _context(target: Target, planned: Plan) -> Target:
