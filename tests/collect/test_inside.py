@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -27,6 +28,8 @@ class Environment:
     """A virtual environment made for one test, and a folder to work in."""
 
     def __init__(self, folder: Path) -> None:
+        if importlib.util.find_spec("venv") is None:
+            pytest.skip("this Python (the embeddable one of Windows) has no venv")
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True)
         scheme = sysconfig.get_preferred_scheme("prefix") if os.name == "nt" else "posix_prefix"
         self.site = Path(

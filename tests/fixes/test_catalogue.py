@@ -376,6 +376,26 @@ def test_unset_in_a_running_shell_is_a_command_for_the_person() -> None:
     assert refused("unset-variable", {}) == "fix.refuse.not-set"
 
 
+@other
+def test_a_harmless_value_stays_and_the_machines_is_for_an_administrator() -> None:
+    kernel = {**WINDOWS["jupyter.kernels"][0], "env": {"CUDA_VISIBLE_DEVICES": "-1"}}
+    harmless = {"Path": None, "variables": {"CUDA_VISIBLE_DEVICES": {"type": "REG_SZ", "value": "0"}}}
+    plan = make("unset-variable", {"where": "tf21"}, {"env.user": harmless, "jupyter.kernels": [kernel]})
+    assert [type(step) for step in plan.steps] == [EditKernelspec]
+    assert refused("unset-variable", {}, {"env.user": harmless}) == "fix.refuse.not-set"
+    machine = make("unset-variable", {"where": "machine"}, {"env.machine": HIDDEN})
+    assert machine.steps == () and machine.commands["powershell"][0].endswith("$null, 'Machine')")
+    assert [note.key for note in machine.notes] == ["fix.note.machine-variable"]
+
+
+@other
+def test_all_folders_that_the_probe_found_are_used() -> None:
+    plan = make("path-user", {"folder": CUDA, "folders": CUDA + r";C:\cudnn\bin"})
+    assert isinstance(plan.steps[0], SetUserVariable) and plan.steps[0].value.startswith(CUDA + r";C:\cudnn\bin;")
+    chosen = make("path-user", {"folder": r"D:\mine", "folders": CUDA + r";C:\cudnn\bin"}).steps[0]
+    assert isinstance(chosen, SetUserVariable) and chosen.value.startswith(r"D:\mine;%USERPROFILE%")
+
+
 # --- start-jupyter and the environment's scripts, Windows texts ---------------------------------------------------
 
 

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import venv
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from tftriage.tables import PinSet, Tables
 
 from .conftest import make_facts
 
+venv = pytest.importorskip("venv", reason="the embeddable Windows Python has no venv")
 BIN = "Scripts" if sys.platform == "win32" else "bin"
 posix = pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 

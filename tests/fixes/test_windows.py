@@ -154,3 +154,13 @@ def test_an_open_file_is_left_as_it_was(journal: Journal, tmp_path: Path) -> Non
 def test_rights_are_asked_without_writing(tmp_path: Path) -> None:
     assert disk.may_write(str(tmp_path)) is True
     assert list(tmp_path.iterdir()) == []
+
+
+def test_attributes_of_a_changed_file_are_kept(journal: Journal, tmp_path: Path) -> None:
+    file = tmp_path / "kernel.json"
+    file.write_bytes(b"{}")
+    kernel32 = ctypes.WinDLL("kernel32")
+    kernel32.SetFileAttributesW(str(file), 0x2)
+    step = WriteFile(path=str(file), text="new")
+    assert effects.apply(Plan(fix="t", steps=(step,), verify=Verify(facts=(), probe="p", good_answers=())), journal).ok
+    assert file.read_bytes() == b"new" and kernel32.GetFileAttributesW(str(file)) & 0x2

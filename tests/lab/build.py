@@ -60,7 +60,15 @@ PACKAGES = {  # command that must be there: Debian packages that bring it
     "gcc": "gcc libc6-dev",
 }
 PINS_210 = "protobuf==3.20.3 numpy==1.19.5 h5py==2.10.0"
-NOT_ON_WINDOWS = ("ptyprocess", "ruff", "mypy", "import-linter", "vermin", "types-", "coverage")  # pty and linters
+NOT_ON_WINDOWS = (  # pseudo-terminals, and linters that Linux runs
+    "ptyprocess",
+    "pre-commit",
+    "ruff",
+    "mypy",
+    "import-linter",
+    "vermin",
+    "types-",
+)
 SERVER = "jupyter_client ipykernel nbclient"
 
 
@@ -210,13 +218,20 @@ def project_requirements() -> list[str]:
     """What the project and its tests need, from pyproject.toml, without what Windows cannot have."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     groups = project.get("dependency-groups", {})
-    wanted = [*project["project"]["dependencies"], *(r for r in groups.get("dev", []) if isinstance(r, str))]
+    build = project["build-system"]["requires"]
+    wanted = [*build, *project["project"]["dependencies"], *(r for r in groups.get("dev", []) if isinstance(r, str))]
     kept = [r for r in wanted if not r.lower().startswith(NOT_ON_WINDOWS)]
     return sorted({*kept, "pytest", "hypothesis", "pytest-asyncio", "pytest-textual-snapshot", "pyte"})
 
 
 def py311_packages(lab: pathlib.Path) -> None:
+    """All that the project needs; and the checkout on its path, so that a child started elsewhere has it, too.
+
+    A .pth file and not an editable install: pip's build steps do not find the embeddable Python's _socket.pyd.
+    """
     wine_pip(lab, "3.11", *project_requirements(), *SERVER.split())
+    pth = lab / "win" / "py3.11" / "Lib" / "site-packages" / "checkout.pth"
+    pth.write_text(wine_path(REPOSITORY) + "\n", encoding="utf-8")
 
 
 # ---------------------------------------------------------------- parts
@@ -257,7 +272,7 @@ PARTS = (
     Part("prefix", "windows", prefix, (), PREFIX),
     Part("py3.8", "windows", py38, (), EMBED),
     Part("py3.11", "windows", py311, (), EMBED),
-    Part("py3.11-packages", "windows", py311_packages, (), (*project_requirements(), SERVER, *EMBED)),
+    Part("py3.11-packages", "windows", py311_packages, (), (*project_requirements(), SERVER, str(REPOSITORY), *EMBED)),
     Part("prefix-zh", "windows", prefix_zh, (), PREFIX),
     Part("badext", "windows", compiling.native_badext, ("badext.c", "dll_dep.c"), EMBED),
     Part("tf210-unpinned", "linux", tf210_unpinned),

@@ -15,6 +15,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -76,6 +77,8 @@ def find_python(version: str) -> pathlib.Path | None:
     A pyenv shim is on PATH for every version that is installed, but answers only for those that are
     active; so each candidate has to say its version itself.
     """
+    if sys.platform == "win32":
+        return None  # under Wine it would find, and start, programs of Linux
     candidates = [shutil.which(f"python{version}")]
     pyenv = shutil.which("pyenv")
     root = os.environ.get("PYENV_ROOT")
@@ -97,10 +100,22 @@ def wine_path(path: pathlib.Path | str) -> str:
     return "Z:" + str(path).replace("/", "\\")
 
 
+def _is_pyenv(name: str) -> bool:
+    return name.startswith("PYENV_")
+
+
 def wine_environment(prefix: pathlib.Path, env: Mapping[str, str | None] | None = None) -> dict[str, str]:
     """The environment for Wine: ours, the prefix, no chatter, and `env` on top (None removes a name)."""
     result = dict(os.environ, WINEDEBUG="-all")
-    for name in ("WINEPATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PYTHONSTARTUP"):
+    # PYENV_*: Wine can start this machine's programs, and a test on Windows would take its Pythons for Windows' own
+    for name in (
+        "WINEPATH",
+        "PYTHONPATH",
+        "PYTHONHOME",
+        "VIRTUAL_ENV",
+        "PYTHONSTARTUP",
+        *filter(_is_pyenv, os.environ),
+    ):
         result.pop(name, None)
     overrides = "mscoree=;mshtml="
     for name, value in (env or {}).items():

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labtools import lab_folder, wine_path
+
 from tftriage.knowledge import load
 
 KB = load()
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass(frozen=True)
@@ -58,16 +61,50 @@ def node_path(done: Done) -> list[tuple[str, str]]:
 def replays_alike(case: Path, found: dict[str, Any], env: Mapping[str, str], name: str) -> None:
     """The recorded case gives the same walk and diagnosis on this machine as it gave on its own.
 
-    With TFTRIAGE_RECORD=FOLDER the case is kept there as NAME.json: the program's demonstration cases are made so.
+    With TFTRIAGE_RECORD=FOLDER the case is kept there as NAME.json, with a student's folders instead of the lab's: the
+    program's demonstration cases are made so.
     """
-    again = tftriage("diagnose", "--case", str(case), env=env)
-    assert again.document["diagnosis"] == found["diagnosis"]
-    assert [(s["node"], s["answer"]) for s in again.document["path"]] == [
-        (s["node"], s["answer"]) for s in found["path"]
-    ]
+    _same_walk(case, found, env)
     folder = os.environ.get("TFTRIAGE_RECORD")
     if folder:
-        recorded = json.loads(case.read_text(encoding="utf-8"))
+        recorded = _mapped(json.loads(case.read_text(encoding="utf-8")), case.parent)
         recorded["title"] = {lang: KB.diagnoses[found["diagnosis"]].title[lang] for lang in ("en", "zh")}
-        text = json.dumps(recorded, ensure_ascii=False, indent=1)
-        (Path(folder) / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        path = Path(folder) / f"{name}.json"
+        path.write_text(json.dumps(recorded, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        _same_walk(path, found, env)
+
+
+def _same_walk(case: Path, found: dict[str, Any], env: Mapping[str, str]) -> None:
+    again = tftriage("diagnose", "--case", str(case), env=env)
+    assert again.document["diagnosis"] == found["diagnosis"]
+    walks = [[(step["node"], step["answer"]) for step in one["path"]] for one in (again.document, found)]
+    assert walks[0] == walks[1]
+
+
+def _mapped(value: Any, scratch: Path) -> Any:
+    """A recorded value with a student's folders; what the tests' own machine has on its PATH is left out."""
+    if isinstance(value, dict):
+        return {_mapped(key, scratch): _mapped(item, scratch) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_mapped(item, scratch) for item in value if not _ours(item)]
+    if not isinstance(value, str):
+        return value
+    lab = str(lab_folder())
+    for old, new in (
+        (wine_path(lab) + "\\win\\py3.8", "C:\\Python38"),
+        (f"{lab}/linux", "/home/student/envs"),
+        (lab, "/home/student/lab"),
+        (str(scratch), "/home/student/work"),
+        (str(scratch.parent), "/home/student/work"),
+    ):
+        value = value.replace(old, new)
+    if value.count(":") > 2 and value.startswith("/"):  # a PATH
+        return ":".join(part for part in value.split(":") if not _ours(part))
+    return value
+
+
+def _ours(item: Any) -> bool:
+    """A folder of the machine that runs the tests: its home, the checkout, a version manager."""
+    text = item.get("folder", "") if isinstance(item, dict) else item
+    places = (str(Path.home()), str(REPOSITORY), ".pyenv", "/student/.")
+    return isinstance(text, str) and any(place in text for place in places) and "\n" not in text

@@ -166,7 +166,9 @@ def test_captures_name_the_library_and_the_interpreter() -> None:
     assert run(FRAME + "找不到指定的模块。").matches[0].captures["python"] == r"C:\lab\env"
 
 
-@pytest.mark.parametrize("text", ["", "   \n\n", "hello world", "你好，请问怎么安装？", "\x00\x01\x02" * 4000])
+@pytest.mark.parametrize(
+    "text", ["", "   \n\n", "hello world", "你好，请问怎么安装？", "\x00\x01\x02" * 4000], ids=range(5)
+)
 def test_nothing_to_recognise(text: str) -> None:
     result = run(text)
     assert result.verdict == "unrecognised"
