@@ -91,7 +91,8 @@ def test_an_import_that_kills_the_kernel(kernel):
 
 
 def test_an_import_that_hangs_the_kernel(kernel):
-    value = kernel(module="hangs", source="import time\ndef culprit():\n    time.sleep(3600)\nculprit()\n", limit=60.0 if os.name == "nt" else 20.0)
+    hang = "import time\ndef culprit():\n    time.sleep(3600)\nculprit()\n"
+    value = kernel(module="hangs", source=hang, limit=60.0 if os.name == "nt" else 20.0)
     assert (value["ok"], value["timed_out"], value["error_type"]) == (False, True, "CellTimeoutError")
     assert "in culprit" in value["stack"]
 
