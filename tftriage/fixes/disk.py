@@ -62,24 +62,39 @@ def _part(path: str) -> Iterator[str]:
 
 def _publish(part: str, path: str, like: os.stat_result | None) -> None:
     """Move the finished file over its place, with the rights of the file that was there."""
-    if like is not None and sys.platform != "win32":
+    if like is not None and sys.platform == "win32":
+        _same_rights_windows(path, part)
+    elif like is not None:
         with contextlib.suppress(PermissionError):  # another owner's file: the mode is kept, the owner cannot be
             os.chown(part, like.st_uid, like.st_gid)
         os.chmod(part, stat.S_IMODE(like.st_mode))
-    if not (sys.platform == "win32" and like is not None and _replace_windows(path, part)):
-        os.replace(part, path)
+    os.replace(part, path)
     sync_folder(os.path.dirname(path))
 
 
-def _replace_windows(path: str, part: str) -> bool:
-    """ReplaceFileW: keeps the replaced file's access list, attributes and creation time, which a rename loses."""
+def _same_rights_windows(path: str, part: str) -> None:
+    """Give ``part`` the access list and attributes of ``path``, as far as this user may.
+
+    ReplaceFileW would keep them too, but in two renames: a crash between them leaves no file, a refusal a stray one.
+    """
     if sys.platform != "win32":
-        return False
+        return
     import ctypes
 
-    replace = ctypes.WinDLL("kernel32", use_last_error=True).ReplaceFileW
-    replace.argtypes = [ctypes.c_wchar_p] * 3 + [ctypes.c_uint32, ctypes.c_void_p, ctypes.c_void_p]
-    return bool(replace(path, part, None, 0, None, None))
+    advapi32, kernel32 = ctypes.WinDLL("advapi32"), ctypes.WinDLL("kernel32")
+    get, put = advapi32.GetFileSecurityW, advapi32.SetFileSecurityW
+    get.argtypes = [ctypes.c_wchar_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p]
+    put.argtypes = [ctypes.c_wchar_p, ctypes.c_uint32, ctypes.c_void_p]
+    kernel32.GetFileAttributesW.argtypes = [ctypes.c_wchar_p]
+    kernel32.SetFileAttributesW.argtypes = [ctypes.c_wchar_p, ctypes.c_uint32]
+    dacl, needed = 0x4, ctypes.c_uint32()
+    get(path, dacl, None, 0, ctypes.byref(needed))
+    buffer = ctypes.create_string_buffer(needed.value or 1)
+    if get(path, dacl, buffer, needed.value, ctypes.byref(needed)):
+        put(part, dacl, buffer)
+    attributes = kernel32.GetFileAttributesW(path) & 0x2026  # hidden, system, archive, not indexed
+    if attributes:
+        kernel32.SetFileAttributesW(part, attributes)
 
 
 def write(path: str, data: bytes, mode: int | None = None) -> None:

@@ -73,8 +73,15 @@ def home(facts: Facts) -> str | None:
 
 
 def folders(facts: Facts, values: Values) -> list[str]:
-    """The folders of the placeholder ``folder``, which may hold several."""
-    text = values.get("folder", "")
+    """The folders to add: those of ``folders`` (all that hold a missing library), else those of ``folder``.
+
+    A ``folder`` that is none of ``folders`` was chosen by the person and counts alone.
+    """
+    found, all_found = (_split(facts, values.get(name, "")) for name in ("folder", "folders"))
+    return all_found if all_found and set(found) <= set(all_found) else found
+
+
+def _split(facts: Facts, text: str) -> list[str]:
     if windows(facts):
         return [entry.strip().strip('"') for entry in paths.split(text) if entry.strip()]
     return [entry for entry in re.split("[:;]", text) if entry]

@@ -13,13 +13,17 @@ from tftriage.fixes import situation
 from tftriage.fixes.plans import EditKernelspec, Plan, Refused, Step, UnsetUserVariable, Variable, Verify
 from tftriage.fixes.situation import Fix, Values
 from tftriage.probes.base import Evidence
+from tftriage.probes.context import hides
 from tftriage.tables import Tables
 
 NAME = "CUDA_VISIBLE_DEVICES"
 
 
+MACHINE = r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
+
+
 def refuses(facts: Facts, values: Values) -> str | None:
-    if _user(facts) is None and not _kernels(facts, values) and not _in_process(facts):
+    if _user(facts) is None and not _kernels(facts, values) and not _in_process(facts) and not _in_machine(facts):
         return "fix.refuse.not-set"
     return None
 
@@ -35,68 +39,90 @@ def plan(facts: Facts, values: Values, tables: Tables) -> Plan:
         needs.append("new-console")
     kernels = _kernels(facts, values)
     for kernel in kernels:
-        path = _kernel_file(facts, kernel)
+        path = str(situation.path_rules(facts).join(kernel["folder"], "kernel.json"))
         data = situation.read(path) if situation.here(facts) else None
         changes: dict[str, Any] = {"env": {name: None for name in kernel["env"] if name.upper() == NAME}}
         expected = situation.fingerprint(data) if situation.here(facts) else None
         steps.append(EditKernelspec(path=path, changes=changes, expected=expected))
         needs += ["restart-kernel", *situation.rights(facts, kernel["folder"])]
-    commands: dict[str, tuple[str, ...]] = {}
-    notes: list[Evidence] = []
-    if _in_process(facts) and (not steps or not user):
-        notes.append(Evidence("fix.note.this-shell", {"name": NAME}, "info"))
-        if situation.windows(facts):
-            commands = {"cmd": (f'set "{NAME}="',), "powershell": (f"Remove-Item Env:{NAME}",)}
-        else:
-            commands = {"bash": (f"unset {NAME}",)}
+    notes, commands = _by_hand(facts, user)
     return Plan(
         fix="unset-variable",
-        title={"name": NAME, "value": _value(facts, values, user), "where": values.get("where", "")},
+        title={"name": NAME, "value": _value(values, user), "where": values.get("where", "")},
         steps=tuple(steps),
         needs=tuple(dict.fromkeys(needs)),
         risk="safe",
         python=situation.interpreter(facts).get("executable"),
-        notes=tuple(notes),
+        notes=notes,
         commands=commands,
         verify=Verify(
-            facts=("env.process", "env.user", "jupyter.kernels"),
+            facts=("env.process", "env.user", "env.machine", "jupyter.kernels"),
             probe="gpu_hidden",
             good_answers=("visible",),
             context={
                 "fresh": True,
                 "kernel": kernels[0]["name"] if kernels else None,
-                "env": {NAME: None} if not steps else {},
+                "env": {} if steps else {NAME: None},
             },
         ),
     )
 
 
-def _value(facts: Facts, values: Values, user: Variable | None) -> str:
+def _by_hand(facts: Facts, user: Variable | None) -> tuple[tuple[Evidence, ...], dict[str, tuple[str, ...]]]:
+    """What only a person can do: the machine's variable needs an administrator, a running shell is out of reach."""
+    if _in_machine(facts):
+        note = Evidence("fix.note.machine-variable", {"name": NAME}, "info")
+        powershell = f"[Environment]::SetEnvironmentVariable('{NAME}', $null, 'Machine')"
+        return (note,), {"cmd": (f'reg delete "{MACHINE}" /v {NAME} /f',), "powershell": (powershell,)}
+    if not _in_process(facts) or user is not None:
+        return (), {}
+    note = Evidence("fix.note.this-shell", {"name": NAME}, "info")
+    if situation.windows(facts):
+        return (note,), {"cmd": (f'set "{NAME}="',), "powershell": (f"Remove-Item Env:{NAME}",)}
+    return (note,), {"bash": (f"unset {NAME}",)}
+
+
+def _value(values: Values, user: Variable | None) -> str:
     return values.get("value") or (user.value if user and user.value is not None else "")
 
 
-def _user(facts: Facts) -> Variable | None:
-    """The user's variable in the registry, if there is one."""
-    for name, found in (facts.value("env.user") or {}).get("variables", {}).items():
-        if name.upper() == NAME:
+def _hides(facts: Facts, value: Any) -> bool:
+    """A value that leaves a card visible is somebody's choice and stays."""
+    devices = (facts.value("gpu.devices") or {}).get("devices")
+    return hides(value, len(devices) if devices else None)
+
+
+def _registry(facts: Facts, fact: str) -> Variable | None:
+    for name, found in ((facts.value(fact) or {}).get("variables") or {}).items():
+        # An empty value in the registry never reaches a process: Windows drops it.
+        if name.upper() == NAME and found["value"] and _hides(facts, found["value"]):
             return Variable(name, found["value"], found["type"])
     return None
 
 
+def _user(facts: Facts) -> Variable | None:
+    """The user's variable in the registry, if it hides a card."""
+    return _registry(facts, "env.user")
+
+
+def _in_machine(facts: Facts) -> bool:
+    return _registry(facts, "env.machine") is not None
+
+
 def _in_process(facts: Facts) -> bool:
-    return NAME in (facts.value("env.process") or {})
+    process = facts.value("env.process") or {}
+    return NAME in process and _hides(facts, process[NAME])
 
 
 def _kernels(facts: Facts, values: Values) -> list[dict[str, Any]]:
-    """The kernels that set it: the one that the probe named, else all of the target's."""
-    hiding = [k for k in facts.value("jupyter.kernels") or () if any(n.upper() == NAME for n in k.get("env") or {})]
+    """The kernels that hide a card: the one that the probe named, else all of them."""
+    hiding = [
+        kernel
+        for kernel in facts.value("jupyter.kernels") or ()
+        if any(name.upper() == NAME and _hides(facts, value) for name, value in (kernel.get("env") or {}).items())
+    ]
     where = values.get("kernel") or values.get("where", "")
-    named = [kernel for kernel in hiding if where and kernel["name"] in where.replace(":", " ").split()]
-    return named or hiding
-
-
-def _kernel_file(facts: Facts, kernel: dict[str, Any]) -> str:
-    return str(kernel["folder"]) + ("\\" if situation.windows(facts) else "/") + "kernel.json"
+    return [kernel for kernel in hiding if kernel["name"] == where] or hiding
 
 
 FIX = Fix("unset-variable", refuses, plan)
