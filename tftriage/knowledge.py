@@ -22,6 +22,7 @@ LANGUAGES = ("en", "zh")
 COMPILED = Path(__file__).with_name("_knowledge.json")
 CHECKOUT = Path(__file__).resolve().parent.parent / "knowledge"
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+OPTIONAL = re.compile(r"\[\[(.*?)\]\]", re.S)  # [[: {files}]] is left out where no probe on the way filled {files}
 
 
 class KnowledgeError(Exception):
@@ -110,9 +111,15 @@ def _missing(key: str) -> Any:
 def fill(text: Text, lang: str, params: dict[str, str]) -> str:
     """A text in one language with its placeholders filled; one that nothing filled shows as ``?``.
 
+    A part in double brackets, ``[[: {files}]]``, is left out when its placeholders are not filled.
+
     No ``str.format``: values come from the machine or from a case and must stay plain text.
     """
-    return PLACEHOLDER.sub(lambda m: params.get(m.group(1), "?"), text[lang])
+
+    def optional(part: re.Match[str]) -> str:
+        return part.group(1) if all(params.get(name) for name in PLACEHOLDER.findall(part.group(1))) else ""
+
+    return PLACEHOLDER.sub(lambda m: params.get(m.group(1), "?"), OPTIONAL.sub(optional, text[lang]))
 
 
 # --- compile -----------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 from tftriage.fixes.catalogue import FIXES
 from tftriage.kbcheck import check
-from tftriage.knowledge import Diagnosis, Knowledge, Node, load
+from tftriage.knowledge import Diagnosis, Knowledge, Node, fill, load
 from tftriage.probes import PROBES
 
 KB = load()
@@ -59,6 +59,8 @@ HOLES: dict[str, tuple[Callable[[], Knowledge], str]] = {
     "repair of what is not ours": (lambda: diagnosis(verdict="not-tensorflow"), "may not offer a repair"),
     "start nowhere": (lambda: symptom(start="dll-import/nowhere"), "which does not exist"),
     "too few texts": (lambda: symptom(examples=("one",)), "two examples"),
+    "example not recognised": (lambda: symptom(examples=("one", "two")), "shows nothing first"),
+    "near miss recognised": (lambda: symptom(near_misses=KB.symptoms[0].examples[:2]), "near miss"),
     "unreachable": (lambda: replaced(KB, symptoms=KB.symptoms[:1]), "no symptom leads here"),
 }
 
@@ -77,3 +79,9 @@ def test_a_hole_is_found(hole: str) -> None:
 def test_patterns_stay_within_re2(pattern: str) -> None:
     rule = replaced(KB.symptoms[0].recognise[0], regex=pattern, text="", message="")
     assert any("look-around" in line for line in check(symptom(recognise=(rule,)), PROBES, FIXES))
+
+
+def test_an_optional_part_shows_only_with_its_values() -> None:
+    text = {"en": "Gone[[: {files}]]. {dll}", "zh": "缺失[[：{files}]]。{dll}"}
+    assert fill(text, "en", {"files": "[[a]]", "dll": "x"}) == "Gone: [[a]]. x"
+    assert fill(text, "zh", {}) == "缺失。?"
