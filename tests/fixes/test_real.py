@@ -333,3 +333,17 @@ def test_preview_of_a_copy_says_size_and_rights(tmp_path: Path, journal: Journal
     with pytest.raises(Refused, match="already-there"):
         catalogue.FIXES["restore-dll-name"].plan(facts, {"dll": "cudnn64_7.dll", "near": str(near)}, Tables())
     assert undo.undo(journal, "1").ok and not (tmp_path / "cudnn64_7.dll").exists()
+
+
+def test_a_record_under_another_name_is_no_damage(tmp_path: Path) -> None:
+    """As tensorflow-gpu 2.3.1 for Windows lists its files; one of them is really gone."""
+    info = tmp_path / "tensorflow_gpu-2.3.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: tensorflow-gpu\nVersion: 2.3.1\n", encoding="utf-8")
+    rows = "tensorflow_gpu/a.py,sha256=x,1\ntensorflow_gpu/b.py,sha256=y,1\ntensorflow/a.py,,\ntensorflow/b.py,,\n"
+    (info / "RECORD").write_text(rows, encoding="utf-8")
+    (tmp_path / "tensorflow").mkdir()
+    (tmp_path / "tensorflow" / "a.py").write_text("1", encoding="utf-8")
+    code = "import sys; sys.path.insert(0, sys.argv.pop(1))\n" + running._SCAN
+    ran = subprocess.run([sys.executable, "-c", code, str(tmp_path), "tensorflow-gpu"], capture_output=True, check=True)
+    assert b'"damaged": {"tensorflow-gpu": 1}' in ran.stdout
