@@ -150,10 +150,18 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     runs.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
 
     kb = verbs.add_parser("kb", help="for authors of the knowledge base", description="for authors")
-    kbs = kb.add_subparsers(dest="kb_verb", metavar="check", required=True)
-    check = kbs.add_parser("check", help="every hole in it", parents=[common])
-    check.add_argument("--folder", metavar="DIR", help="check this knowledge/ instead of ours")
+    kbs = kb.add_subparsers(dest="kb_verb", metavar="check|show|graph", required=True)
+    folder = argparse.ArgumentParser(add_help=False)
+    folder.add_argument("--folder", metavar="DIR", help="this knowledge/ instead of ours")
+    check = kbs.add_parser("check", help="every hole in it", parents=[common, folder])
     check.set_defaults(run="headless:kb_check")
+    shown = kbs.add_parser("show", help="what it says of an id; without one, every id", parents=[common, folder])
+    shown.add_argument("id", nargs="?", metavar="ID", help="a symptom, tree, node, diagnosis, fix, myth or table")
+    shown.set_defaults(run="kbshow:show")
+    graph = kbs.add_parser("graph", help="the trees as a picture to draw", parents=[common, folder])
+    graph.add_argument("tree", nargs="?", metavar="TREE", help="only this tree")
+    graph.add_argument("--format", choices=("mermaid", "dot"), default="mermaid")
+    graph.set_defaults(run="kbshow:graph")
     return parser, set(verbs.choices)
 
 

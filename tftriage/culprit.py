@@ -57,7 +57,8 @@ NATIVE = frozenset(
 )
 """Extension modules of TensorFlow, protobuf and h5py."""
 
-_SHARED = frozenset({"numpy", "scipy", "pandas", "sklearn", "PIL", "wrapt", "grpc", "grpcio"})  # ours only when TensorFlow is importing them
+# Ours only when TensorFlow is importing them.
+_SHARED = frozenset({"numpy", "scipy", "pandas", "sklearn", "PIL", "wrapt", "grpc", "grpcio"})
 _HELPERS = frozenset(
     {"_pydev_bundle", "pydev", "debugpy", "IPython", "ipykernel", "six", "importlib_metadata", "spyder_kernels"}
 )

@@ -179,7 +179,8 @@ def _recover(kb: Knowledge, journalled: Journal, options: Namespace) -> int:
     if options.json:
         out_json({"recovered": rows})
     for row in () if options.json else rows:
-        out(str(row["error"] or kb.say("recover.finished" if options.finish else "undo.done", lang, entry=row["entry"])))
+        ended_well = kb.say("recover.finished" if options.finish else "undo.done", lang, entry=row["entry"])
+        out(str(row["error"] or ended_well))
     return OK if all(done.ok for done in ended.values()) else FAULT
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tftriage.knowledge import LANGUAGES, PLACEHOLDER, Knowledge, Source
+from tftriage.matching import match
 from tftriage.probes.base import Probe
 from tftriage.symptoms import Text
 from tftriage.walk import ASK, DIAGNOSIS, absolute
@@ -16,8 +17,10 @@ _LOADER_ERROR = re.compile(r"loader-error:(\d+|any)$")
 
 def check(kb: Knowledge, probes: Mapping[str, Probe], fixes: Iterable[str]) -> list[str]:
     """Every hole, one line each, in a stable order; empty when the knowledge base is whole."""
+    symptoms = _symptoms(kb)
     return [
-        *_symptoms(kb),
+        *symptoms,
+        *([] if symptoms else _texts(kb)),  # rules that cannot work are not tried
         *_nodes(kb, probes),
         *_reach(kb),
         *_diagnoses(kb, probes, set(fixes)),
@@ -55,6 +58,21 @@ def _symptoms(kb: Knowledge) -> list[str]:
                     found.append(f"{where}: no loader error {rule.message}")
         if symptom.recognise and (len(symptom.examples) < 2 or len(symptom.near_misses) < 2):
             found.append(f"{where}: needs two examples and two near misses")
+    return found
+
+
+def _texts(kb: Knowledge) -> list[str]:
+    """Examples that are not recognised first, near misses that are recognised."""
+    found: list[str] = []
+    for symptom in kb.symptoms:
+        where = f"symptom {symptom.id}"
+        for text in symptom.examples:
+            hits = [hit.id for hit in match(text, kb.symptoms, kb.tables.loader_errors).matches]
+            if hits[:1] != [symptom.id]:
+                found.append(f"{where}: the example {text[:60]!r} shows {', '.join(hits[:2]) or 'nothing'} first")
+        for text in symptom.near_misses:
+            if symptom.id in [hit.id for hit in match(text, kb.symptoms, kb.tables.loader_errors).matches]:
+                found.append(f"{where}: the near miss {text[:60]!r} is recognised")
     return found
 
 

@@ -26,6 +26,7 @@ HEAD_LINES, TAIL_LINES = 800, 2_400
 KEEP = 1_200  # lines kept from between the windows
 MIDDLE = 6_000_000  # characters between the windows that are searched, the last ones
 LONGEST = 20_000  # characters kept of one line
+USUAL_WIDTHS = (80, 100, 120, 132, 150, 160)
 GUESSES = 60  # lines for which every decoding is tried
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
@@ -192,7 +193,7 @@ def _clean(line: str) -> list[str]:
     return line.split("\n")
 
 
-def _texts_of_json(line: str) -> str:
+def _texts_of_json(line: str, depth: int = 0) -> str:
     """The texts inside a line that is one JSON value (a cell of a notebook file, a line of a log), else the line."""
     bare = line.strip().rstrip(",")
     if not (bare[:1] in '{["' and bare[-1:] in '}]"' and len(bare) > 2):
@@ -201,6 +202,8 @@ def _texts_of_json(line: str) -> str:
         found = list(_strings(json.loads(bare)))
     except (ValueError, RecursionError):
         return line
+    if depth < 3:  # a log of JSON inside JSON
+        found = [_texts_of_json(text, depth + 1) for text in found]
     return "\n".join(found) if found else line
 
 
@@ -376,10 +379,10 @@ def _single(text: str) -> str:
 
 
 def _widths(lines: list[str]) -> frozenset[int]:
-    """Console widths at which this text seems to be broken: 80, or a longest length that several lines share."""
+    """Console widths at which this text seems to be broken: a usual one, or the length that several lines share."""
     longest = max(map(len, lines), default=0)
     full = {line for line in lines if len(line) == longest}
-    if longest == 80 or (60 <= longest <= 240 and len(full) >= 3):
+    if longest in USUAL_WIDTHS or (60 <= longest <= 240 and len(full) >= 3):
         return frozenset({longest})
     return (
         frozenset({80}) if longest < 80 or sum(1 for line in lines if len(line) > 80) * 4 <= len(lines) else frozenset()

@@ -1,9 +1,25 @@
 """Probes interpret facts. They never touch the machine; importing this package registers all of them."""
 
-from tftriage.probes import context, gpu, imports, jupyter, libraries, logs, names, packages, usage
+from tftriage.probes import (
+    context,
+    cpu,
+    cudnn,
+    gpu,
+    imports,
+    jupyter,
+    libraries,
+    logs,
+    names,
+    packages,
+    search,
+    spelling,
+    starting,
+    usage,
+)
 from tftriage.probes.base import PROBES, Evidence, Finding, Probe
 
 __all__ = [
     "PROBES", "Evidence", "Finding", "Probe",
-    "context", "gpu", "imports", "jupyter", "libraries", "logs", "names", "packages", "usage",
+    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "logs", "names", "packages", "search",
+    "spelling", "starting", "usage",
 ]  # fmt: skip
