@@ -97,3 +97,11 @@ def test_registry_of_windows():
     value, _ = COLLECTORS["env.machine"].function({})
     assert value["Path"]["type"] in ("REG_SZ", "REG_EXPAND_SZ")
     assert "microsoft" in {name.lower() for name in winreg_reader.keys("HKLM", "SOFTWARE")}
+
+
+def test_variables_of_terraform_are_none_of_ours():
+    """They begin with TF_ as well, and TF_VAR_* may hold passwords."""
+    seen = environment.relevant(
+        {"TF_VAR_db_password": "x", "TF_CLI_ARGS": "x", "TF_TOKEN_app": "x", "TF_ENABLE_ONEDNN_OPTS": "0"}
+    )
+    assert seen == {"TF_ENABLE_ONEDNN_OPTS": "0"}

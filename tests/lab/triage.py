@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -67,7 +68,7 @@ def replays_alike(case: Path, found: dict[str, Any], env: Mapping[str, str], nam
     _same_walk(case, found, env)
     folder = os.environ.get("TFTRIAGE_RECORD")
     if folder:
-        recorded = _mapped(json.loads(case.read_text(encoding="utf-8")), case.parent)
+        recorded = _mapped(json.loads(case.read_text(encoding="utf-8")))
         recorded["title"] = {lang: KB.diagnoses[found["diagnosis"]].title[lang] for lang in ("en", "zh")}
         path = Path(folder) / f"{name}.json"
         path.write_text(json.dumps(recorded, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -81,23 +82,28 @@ def _same_walk(case: Path, found: dict[str, Any], env: Mapping[str, str]) -> Non
     assert walks[0] == walks[1]
 
 
-def _mapped(value: Any, scratch: Path) -> Any:
+def _mapped(value: Any) -> Any:
     """A recorded value with a student's folders; what the tests' own machine has on its PATH is left out."""
     if isinstance(value, dict):
-        return {_mapped(key, scratch): _mapped(item, scratch) for key, item in value.items()}
+        return {_mapped(key): _mapped(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_mapped(item, scratch) for item in value if not _ours(item)]
+        return [_mapped(item) for item in value if not _ours(item)]
     if not isinstance(value, str):
         return value
     lab = str(lab_folder())
     for old, new in (
-        (wine_path(lab) + "\\win\\py3.8", "C:\\Python38"),
-        (f"{lab}/linux", "/home/student/envs"),
-        (lab, "/home/student/lab"),
-        (str(scratch), "/home/student/work"),
-        (str(scratch.parent), "/home/student/work"),
+        (re.escape(wine_path(lab) + "\\win\\py3.8"), r"C:\\Python38"),
+        (re.escape(f"{lab}/linux"), "/home/student/envs"),
+        (re.escape(lab), "/home/student/lab"),
+        (
+            r"/[^ :\"]*/pytest-of-\w+/pytest-\d+/[^/ :\"]+",
+            "/home/student",
+        ),  # redaction has changed the user's name in it
+        (r"/[^ :\"]*/\.pyenv/versions", "/opt/python"),
+        (re.escape(str(REPOSITORY)), "/home/student/project"),
+        (re.escape(str(Path.home())), "/home/student"),
     ):
-        value = value.replace(old, new)
+        value = re.sub(old, new, value)
     if value.count(":") > 2 and value.startswith("/"):  # a PATH
         return ":".join(part for part in value.split(":") if not _ours(part))
     return value
@@ -106,5 +112,5 @@ def _mapped(value: Any, scratch: Path) -> Any:
 def _ours(item: Any) -> bool:
     """A folder of the machine that runs the tests: its home, the checkout, a version manager."""
     text = item.get("folder", "") if isinstance(item, dict) else item
-    places = (str(Path.home()), str(REPOSITORY), ".pyenv", "/student/.")
+    places = (str(Path.home()), ".pyenv", "/student/.")
     return isinstance(text, str) and any(place in text for place in places) and "\n" not in text
