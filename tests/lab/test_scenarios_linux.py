@@ -103,7 +103,7 @@ def test_l2_the_missing_libraries_are_named(linux_target: Callable, tmp_path: Pa
     found = tftriage("diagnose", "--python", str(target.python), "--save", str(case), env=env)
     assert found.code == 1, found.document
     assert found.document["diagnosis"] == NO_CUDA, node_path(found)
-    replays_alike(case, found.document, env, "no-cuda")
+    replays_alike(case, found.document, env, "found-not-added")
     for library in ("libcudart.so.10.1", "libcublas.so.10", "libcudnn.so.7"):
         assert library in found.document["cause"]
 
