@@ -55,7 +55,8 @@ for folder in sys.path:
             except (IOError, OSError): rows, bad = [], 1
             known = set(row[0] for row in rows if row)
             for row in rows:
-                if len(row) < 3 or not row[0]: continue
+                # The installer's own notes are not what is imported; 2.3.1's METADATA differs from its RECORD, too.
+                if len(row) < 3 or not row[0] or ".dist-info/" in row[0]: continue
                 top = row[0].split("/")[0]
                 # 2.3.1 for Windows lists its files under another name than they have, and again under their own.
                 twin = top[:11] == "tensorflow_" and row[0].replace(top, "tensorflow") in known
