@@ -10,19 +10,58 @@ import asyncio
 import json
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from textual import events
 from textual.pilot import Pilot
 
+from tftriage import cases
+from tftriage.facts import Fact, Facts
 from tftriage.knowledge import load
 from tftriage.requests import Target
 from tftriage.session import Session
-from tftriage.sources import FactSource, LiveSource
-from tftriage.tui.app import TriageApp
+from tftriage.sources import CaseSource, FactSource, LiveSource, Request
+from tftriage.tui.app import DEMOS, TriageApp
 
 KB = load()
+
+
+class Machine(CaseSource):
+    """A machine that answers from a case, live for everything above it. ``after`` replaces facts once ``done``."""
+
+    live = True
+
+    def __init__(self, facts: Facts, after: Facts | None = None, done: Callable[[], bool] = lambda: True) -> None:
+        super().__init__(facts)
+        self.after = after or Facts()
+        self.done = done
+
+    def collect(self, requests: Sequence[Request]) -> Iterator[Fact]:
+        """What the machine says now."""
+        for fact in super().collect(requests):
+            yield self.after.get(fact.name, fact) if self.done() else fact
+
+
+def case_of(name: str) -> cases.Case:
+    """A recorded case, one of those that are shipped."""
+    return cases.read(DEMOS / f"{name}.json")
+
+
+def case_app(
+    name: str, lang: str = "en", live: bool = False, walked: bool = False, ascii_only: bool = False
+) -> TriageApp:
+    """The app on a recorded case; ``live`` on a machine that answers as recorded; ``walked`` as it ended there."""
+    case = case_of(name)
+    facts = Facts(case.facts)
+    if walked:
+        session = cases.replay(case, lambda source, target, text, known: Session(KB, source, target, text, known))
+    elif live:
+        session = Session(KB, Machine(facts), case.target, case.text)
+    else:
+        session = Session(KB, CaseSource(facts), case.target, case.text, facts)
+    return TriageApp(KB, session, lang, ascii_only)
 
 
 def app_on(source: FactSource, target: Target, text: str = "", lang: str = "en", ascii_only: bool = False) -> TriageApp:

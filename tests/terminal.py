@@ -31,7 +31,7 @@ class Terminal:
         self._lock = threading.Lock()
         whole = {**os.environ, **(env or {}), "TERM": term}
         self.process = ptyprocess.PtyProcess.spawn(list(command), env=whole, cwd=cwd, dimensions=(rows, columns))
-        self.bytes = 0
+        self.raw = b""  # all that was written to the terminal
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -40,7 +40,7 @@ class Terminal:
                 data = self.process.read(65536)
             except (EOFError, OSError):
                 return
-            self.bytes += len(data)
+            self.raw += data
             # Kitty keyboard sequences are not known to the emulator and would be printed.
             clean = data.replace(b"\x1b[>1u", b"").replace(b"\x1b[<u", b"").replace(b"\x1b[>u", b"")
             with self._lock:

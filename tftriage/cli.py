@@ -160,7 +160,7 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     shown.set_defaults(run="kbshow:show")
     graph = kbs.add_parser("graph", help="the trees as a picture to draw", parents=[common, folder])
     graph.add_argument("tree", nargs="?", metavar="TREE", help="only this tree")
-    graph.add_argument("--format", choices=("mermaid", "dot"), default="mermaid")
+    graph.add_argument("--format", choices=("mermaid", "dot", "svg"), default="mermaid")
     graph.set_defaults(run="kbshow:graph")
     return parser, set(verbs.choices)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from tftriage.drawing import Arrow, Box, draw
 from tftriage.headless import OK, USAGE, Stop, out, out_json
 from tftriage.knowledge import Knowledge, Source, load
 from tftriage.symptoms import Text
@@ -189,11 +190,13 @@ _WRITERS: dict[str, Callable[[Knowledge, Any, str], Iterator[str]]] = {
 
 
 def graph(options: Namespace) -> int:
-    """``tftriage kb graph [TREE]``: the trees as Mermaid (the default) or DOT."""
+    """``tftriage kb graph [TREE]``: the trees as Mermaid (the default) or DOT, one tree as SVG."""
     kb = load(Path(options.folder) if options.folder else None)
     if options.tree is not None and options.tree not in ids(kb)["tree"]:
         raise Stop(USAGE, f"the knowledge base has no tree {options.tree} ({', '.join(ids(kb)['tree'])})")
-    picture = (dot if options.format == "dot" else mermaid)(kb, options.lang, options.tree)
+    if options.format == "svg" and options.tree is None:
+        raise Stop(USAGE, f"one picture shows one tree: name it ({', '.join(ids(kb)['tree'])})")
+    picture = {"dot": dot, "svg": svg, "mermaid": mermaid}[options.format](kb, options.lang, options.tree)
     if options.json:
         out_json({"format": options.format, "graph": picture})
     else:
@@ -235,6 +238,18 @@ def dot(kb: Knowledge, lang: str, tree: str | None = None) -> str:
         f"  {_quoted(a)} -> {_quoted(b)} [label={_quoted(', '.join(answers))}];" for (a, b), answers in found.items()
     ]
     return "\n".join([*made, "}"])
+
+
+def svg(kb: Knowledge, lang: str, tree: str | None = None) -> str:
+    """A finished picture, for readers who have neither: what leads into another tree ends in a dashed box."""
+    found = edges(kb, tree)
+    asked = {name for name, _ in found}
+    boxes = [
+        Box(name, _label(kb, name, lang), "question" if name in asked else "elsewhere" if name in kb.nodes else "end")
+        for name in _names(found)
+    ]
+    arrows = [Arrow(a, b, ", ".join(answers)) for (a, b), answers in found.items()]
+    return draw(boxes, arrows, f"tftriage kb graph {tree or ''}".strip())
 
 
 def _names(found: dict[tuple[str, str], list[str]]) -> list[str]:

@@ -18,6 +18,7 @@ import msgspec
 
 from tftriage.anchors import anchors
 from tftriage.culprit import Culprit, culprit
+from tftriage.freetext import LONGEST, search
 from tftriage.repair import Line, Page, fold, repair
 from tftriage.slips import meant
 from tftriage.symptoms import Rule, Symptom
@@ -29,6 +30,7 @@ Span = tuple[int, int]
 MOST = 60  # occurrences of one literal that are looked at: the first and the last ones
 _FINAL = 1.0  # what a hit in the last exception is worth
 _LATE = 0.2  # what the last line is worth more than the first
+_GUESSED = 0.3  # what a complaint in the person's own words is worth: it is below every rule
 _MORE = 0.03  # what each further rule of the same symptom adds
 _EXCEPTION = re.compile(
     r"^(?:E )?(?:\[\w+\] )?(?:[\w]+\.)*"
@@ -127,7 +129,9 @@ def match(text: str, symptoms: Sequence[Symptom], loader_errors: Sequence[Loader
     """The symptoms that a pasted text shows, best first.
 
     Never fails on any input. The verdict is the best symptom's, or ``unrecognised`` when there is none, when the
-    input is no text, or when only harmless lines were recognised beside an error that was not.
+    input is no text, or when only harmless lines were recognised beside an error that was not. A short text that no
+    rule knows is searched as a complaint in the person's own words; what that finds is a guess, and the verdict
+    stays ``unrecognised``.
     """
     page = repair(text, _phrases(loader_errors))
     book = _Book(page, loader_errors)
@@ -141,9 +145,20 @@ def match(text: str, symptoms: Sequence[Symptom], loader_errors: Sequence[Loader
         for name in sorted(scores, key=lambda name: (known[name].verdict == "harmless", -scores[name], name))
     )
     verdict: Verdict = _verdict(hits[matches[0].id], known[matches[0].id]) if matches else "unrecognised"
+    if not hits:
+        matches = _guessed(page.lines, book, symptoms)
     if verdict == "harmless" and _unexplained(book, hits):
         verdict = "unrecognised"
     return MatchResult(matches, verdict, page.text)
+
+
+def _guessed(lines: Sequence[Line], book: _Book, symptoms: Sequence[Symptom]) -> tuple[Match, ...]:
+    """The symptoms that one or two lines in plain words may mean."""
+    said = " ".join(text for text in book.flat if text)
+    if not said or len(said) > LONGEST or sum(map(bool, book.flat)) > 2 or book.final >= 0:
+        return ()
+    spans = tuple((line.start, line.end) for line, text in zip(lines, book.flat, strict=True) if text)
+    return tuple(Match(name, _GUESSED, spans, {}) for name in search(said, symptoms))
 
 
 def _captures(hits: list[_Hit]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from tftriage.probes.base import Evidence
 from tftriage.requests import Target
 from tftriage.session import Listener, Session, Verified, _ignore
 from tftriage.show import sentence
-from tftriage.walk import Ask
+from tftriage.walk import Ask, Step
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -114,16 +114,20 @@ def verify(session: Session, planned: Plan, listener: Listener = _ignore) -> Ver
 def _check(session: Session, planned: Plan) -> tuple[str, Callable[[str], bool]]:
     """The probe to ask again, and whether its new answer is a good one.
 
-    It is the one whose answer led to the diagnosis. A fix in a kernel is proved by a cell in that kernel; a fix that
+    It is the last one on the way that saw a fault (one that could not look proves nothing). A fix in a kernel is proved by a cell in that kernel; a fix that
     was planned without a walk names its own probe.
     """
     check, walk = planned.verify, session.walk
-    failed = next((s for s in reversed(walk.steps) if s.by == "probe"), None) if walk else None
+    failed = next((s for s in reversed(walk.steps) if _saw_a_fault(s)), None) if walk else None
     probe = session.knowledge.nodes[failed.node].probe if failed else None
     if failed is None or probe is None or check.context.get("kernel"):
         return check.probe, check.good_answers.__contains__
     answer = failed.answer
     return probe, lambda now: now not in (answer, "unknown")
+
+
+def _saw_a_fault(step: Step) -> bool:
+    return step.by == "probe" and step.finding is not None and any(e.level == "bad" for e in step.finding.evidence)
 
 
 def _context(target: Target, planned: Plan) -> Target:

@@ -147,7 +147,7 @@ class Session:
 
     def best_match(self) -> str | None:
         """The best recognised symptom of the pasted text that is a fault, or ``None``."""
-        if self.matched is None or not self.matched.matches or self.matched.verdict == "harmless":
+        if self.matched is None or not self.matched.matches or self.matched.verdict in ("harmless", "unrecognised"):
             return None
         return self.matched.matches[0].id
 

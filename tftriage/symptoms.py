@@ -52,11 +52,13 @@ class Symptom(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
     ``outranks`` names the wrappers that this symptom explains: they rank below it in the same text.
     ``start`` is the first node, ``tree/node``, or ``diagnosis:<id>`` when nothing has to be asked.
+    ``also`` is what people call it in their own words, by language; ``tftriage.freetext`` searches it.
     """
 
     id: str
     title: Text
     summary: Text = {}
+    also: dict[str, tuple[str, ...]] = {}
     complaint: bool = False
     order: int = 0
     verdict: Verdict = "fault"

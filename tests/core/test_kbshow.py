@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from xml.etree import ElementTree
 
 import pytest
 
 from tftriage.cli import main
+from tftriage.drawing import Arrow, Box, draw, wrap
 from tftriage.kbcheck import next_nodes
-from tftriage.kbshow import dot, edges, find, ids, lines, mermaid
-from tftriage.knowledge import load
+from tftriage.kbshow import dot, edges, find, ids, lines, mermaid, svg
+from tftriage.knowledge import CHECKOUT, load
 
 KB = load()
 
@@ -91,3 +93,72 @@ def test_pictures_are_well_formed(lang: str) -> None:
     assert drawn.count("{") == drawn.count("}") or "{" in drawn.split("\n", 1)[1]
     strings = re.findall(r'"((?:[^"\\]|\\.)*)"', drawn)
     assert len(strings) == 2 * len({n for pair in edges(KB) for n in pair}) + 3 * len(edges(KB))
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("tree", ids(KB)["tree"])
+def test_a_picture_has_every_box_and_arrow(tree: str, lang: str) -> None:
+    root = ElementTree.fromstring(svg(KB, lang, tree))
+    drawn = edges(KB, tree)
+    groups = {group.get("id"): group for group in root.iter(f"{SVG}g")}
+    assert set(groups) == {name for pair in drawn for name in pair} >= {n for n in KB.nodes if n.startswith(f"{tree}/")}
+    for name, group in groups.items():
+        box = group.find(f"{SVG}rect")
+        assert box is not None and name is not None
+        kind = "end" if name not in KB.nodes else "question" if name.startswith(f"{tree}/") else "elsewhere"
+        assert box.get("class") == kind and (box.get("rx") != "0") == (kind == "end")
+        said = "".join("".join(line.itertext()) for line in group.iter(f"{SVG}text"))
+        title = (
+            KB.nodes[name].ask[lang] if name in KB.nodes else KB.diagnoses[name.removeprefix("diagnosis:")].title[lang]
+        )
+        assert "".join(title.split()) in "".join(said.split())
+    answers = [text.text for text in root.iter(f"{SVG}text") if text.get("class") == "answer"]
+    assert sorted(answers, key=str) == sorted(", ".join(found) for found in drawn.values())
+    assert len([path for path in root.iter(f"{SVG}path") if path.get("marker-end")]) == len(drawn)
+
+
+@pytest.mark.parametrize("tree", ids(KB)["tree"])
+def test_boxes_do_not_overlap(tree: str) -> None:
+    root = ElementTree.fromstring(svg(KB, "en", tree))
+    boxes = [
+        tuple(float(box.attrib[key]) for key in ("x", "y", "width", "height"))
+        for group in root.iter(f"{SVG}g")
+        for box in group.iter(f"{SVG}rect")
+    ]
+    for n, (x, y, wide, high) in enumerate(boxes):
+        assert (
+            x >= 0 and y >= 30 and x + wide <= float(root.attrib["width"]) and y + high <= float(root.attrib["height"])
+        )
+        assert all(
+            x + wide <= left or left + w <= x or y + high <= top or top + h <= y for left, top, w, h in boxes[n + 1 :]
+        )
+
+
+@pytest.mark.parametrize("tree", ids(KB)["tree"])
+def test_the_documentation_shows_the_trees_of_today(tree: str) -> None:
+    # To renew: tftriage kb graph TREE --format svg --lang en > docs/trees/TREE.svg
+    shown = (CHECKOUT.parent / "docs" / "trees" / f"{tree}.svg").read_text(encoding="utf-8")
+    assert shown == svg(KB, "en", tree) + "\n"
+    assert len(shown.encode()) < 60_000
+
+
+def test_one_picture_is_one_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "graph", "--format", "svg"]) == 2
+    assert "jupyter" in capsys.readouterr().err
+    assert main(["kb", "graph", "jupyter", "--format", "svg", "--lang", "zh"]) == 0
+    assert "notebook 的内核" in capsys.readouterr().out
+
+
+def test_drawing_text_and_cycles() -> None:
+    assert wrap("Is it a & b < c?", 9) == ["Is it a &", "b < c?"]
+    assert wrap("显卡在用吗，还是没用？", 8) == ["显卡在用", "吗，还是", "没用？"]
+    assert wrap("a" * 25, 10) == ["a" * 10, "a" * 10, "a" * 5]
+    boxes = [Box("a", '<a> & "b"', "question"), Box("b", "b", "end")]
+    root = ElementTree.fromstring(draw(boxes, [Arrow("a", "b", "x < y")], "t"))
+    assert '<a> & "b"' in [text.text for text in root.iter(f"{SVG}text")]
+    with pytest.raises(ValueError, match="cycle"):
+        draw(boxes, [Arrow("a", "b", ""), Arrow("b", "a", "")], "t")
+    assert ElementTree.fromstring(draw([], [], "nothing")).tag == f"{SVG}svg"

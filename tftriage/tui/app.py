@@ -21,8 +21,11 @@ from tftriage.plain import plain
 from tftriage.requests import Target
 from tftriage.session import Session
 from tftriage.sources import LiveSource
+from tftriage.tui import glyphs, pasting
+from tftriage.tui.base import Choices, TriageScreen
 from tftriage.tui.burst import Bursts
 from tftriage.tui.commands import LANGUAGE, QUIT, bindings
+from tftriage.tui.pasting import Typed
 from tftriage.tui.screens.start import StartScreen
 
 DEMOS = Path(__file__).resolve().parent.parent / "demos"
@@ -37,14 +40,17 @@ class TriageApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(LANGUAGE, QUIT)
 
     def __init__(self, kb: Knowledge, session: Session, lang: str, ascii_only: bool = False) -> None:
-        super().__init__()
+        super().__init__(ansi_color=True)  # before the theme, or NO_COLOR would mean shades of grey
         self.kb = kb
         self.session = session
         self.lang = lang
         self.ascii = ascii_only
         self.busy = threading.Lock()
         self.leaving = threading.Event()
+        self.ending: threading.Thread | None = None
         self.theme = "ansi-dark"
+        if ascii_only:
+            self._filters.append(glyphs.AsciiFrames())
         self._bursts = Bursts(self.set_timer, super().on_event)
 
     def on_mount(self) -> None:
@@ -53,8 +59,8 @@ class TriageApp(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Key presses go through the burst detector: a paste that arrives as keys never presses a command."""
-        if isinstance(event, events.Key):
-            await self._bursts.key(event)
+        if isinstance(event, (events.Key, Typed)):
+            await self._bursts.take(event)
         else:
             await super().on_event(event)
 
@@ -67,17 +73,38 @@ class TriageApp(App[int]):
                 repaint()
 
     async def action_quit(self) -> None:
-        """Leave at once, whatever still runs: the collector and its children are ended."""
+        """Leave at once, whatever still runs: the collector and its children are ended.
+
+        Only while a fix changes things one Q is not enough: it says so first.
+        """
+        if isinstance(self.screen, TriageScreen) and self.screen.hold():
+            return
         self.leaving.set()
-        self.session.close()
+        self.stop_looking()
         self.exit(0)
+
+    def stop_looking(self) -> None:
+        """End the collector and what it started, in a thread: a hung import takes a moment to end."""
+        self.ending = threading.Thread(target=self.session.close, name="tftriage-ending", daemon=True)
+        self.ending.start()
+
+    def to_start(self, notice: str = "") -> None:
+        """Back to the first screen, whatever stands above it."""
+        while not isinstance(self.screen, StartScreen):
+            if isinstance(self.screen, TriageScreen):
+                self.screen.leave()
+            self.pop_screen()
+        self.screen.notice = notice
+        self.screen.query_one(Choices).highlighted = None
+        self.screen.repaint()
 
     def new_session(self, target: Target) -> None:
         """The same text on another target: what was seen of the old one does not count any more."""
         old = self.session
-        keep = [old.facts[name] for name in ("pythons.list", "env.process", "system.os") if name in old.facts]
+        keep = ("pythons.list", "env.process", "system.os", "paste.text")
         old.source.close()
-        self.session = Session(self.kb, old.source, target, old.text, Facts(keep))
+        self.session = Session(self.kb, old.source, target, "", Facts(old.facts[n] for n in keep if old.facts.ok(n)))
+        self.session.text, self.session.matched = old.text, old.matched  # recognising 10 MB again takes its time
 
     def suggest_target(self) -> None:
         """Choose the likely environment when the person did not say (blocking: in a thread)."""
@@ -98,7 +125,7 @@ def triage(options: Namespace) -> int:
         python=options.python, module=options.module, cwd=options.cwd, kernel=options.kernel,
         fresh=options.fresh, search=tuple(options.search),
     )  # fmt: skip
-    return _run(TriageApp(kb, Session(kb, LiveSource(), target, plain(text)), options.lang, options.ascii))
+    return _run(_app(Session(kb, LiveSource(), target, plain(text)), options))
 
 
 def open_case(options: Namespace) -> int:
@@ -127,18 +154,26 @@ def _show_case(path: str, options: Namespace) -> int:
         session = cases.replay(case, lambda source, target, text, facts: Session(kb, source, target, text, facts))
     except cases.CaseError as error:
         raise Stop(USAGE, str(error)) from error
-    return _run(TriageApp(kb, session, options.lang, options.ascii))
+    return _run(_app(session, options))
+
+
+def _app(session: Session, options: Namespace) -> TriageApp:
+    return TriageApp(session.knowledge, session, options.lang, options.ascii or glyphs.wanted())
 
 
 def _run(app: TriageApp) -> int:
     if not sys.stdout.isatty() and sys.platform != "win32":
         raise Stop(USAGE, app.kb.say("error.no-terminal", app.lang))
     _reopen_terminal()
+    pasting.install()
     try:
         app.run(mouse=False)
     finally:
         app.leaving.set()
-        app.session.close()
+        if app.ending is None:
+            app.session.close()
+        else:
+            app.ending.join(timeout=5.0)
     return app.return_code or 0
 
 

@@ -1,5 +1,8 @@
 """Every command of the screens, declared once: its keys, its words (label and help stand in the knowledge base),
-and whether the footer shows it. Two ways for each: a letter and a key that every terminal sends.
+and whether the footer shows it.
+
+Two ways for each: a letter, and a key that an input method for Chinese does not catch (a digit, an arrow, Enter, a
+function key). Neither Ctrl nor Alt is ever needed.
 """
 
 from __future__ import annotations
@@ -10,57 +13,87 @@ from textual.binding import Binding, BindingType
 
 
 class Command(NamedTuple):
-    """``keys`` in Textual's notation, the first one is shown. The label is the message ``key.ACTION``."""
+    """``keys`` in Textual's notation; ``shown`` is what the footer and the help call the first of them.
+
+    The label is the message ``key.ACTION`` (or of ``words``, where one action means different things).
+    """
 
     action: str
     keys: tuple[str, ...]
     shown: str
     footer: bool = True
+    words: str = ""
 
     @property
     def message(self) -> str:
         """The message key of the label; ``.help`` is appended for the long form."""
-        return f"key.{self.action}"
+        return f"key.{self.words or self.action}"
 
 
-LANGUAGE = Command("language", ("l", "L"), "L")
-HELP = Command("help", ("question_mark", "h"), "?")
-QUIT = Command("quit", ("q", "Q"), "Q")
+LANGUAGE = Command("language", ("l", "L", "f2"), "L", footer=False)  # the title line names it
+HELP = Command("help", ("question_mark", "h", "H", "f1"), "?")
+QUIT = Command("quit", ("q", "Q", "f10", "ctrl+c"), "Q")
 BACK = Command("back", ("b", "B", "escape", "backspace", "left"), "B")
+MORE = Command("page_down", ("space", "pagedown"), "Space")
 EVERYWHERE = (HELP, LANGUAGE, QUIT)
 
-START = (
-    Command("follow", ("enter",), "Enter"),
-    Command("reproduce", ("r", "R"), "R"),
-    Command("target", ("e", "E"), "E"),
-    Command("doctor", ("d", "D"), "D"),
-    Command("type", ("i", "I"), "I"),
-    Command("clear", ("x", "X"), "X", footer=False),
-)
-TARGET = (Command("choose", ("enter",), "Enter"), BACK)
-WALK = (
-    Command("go_on", ("enter",), "Enter"),
-    Command("answer", ("a", "A"), "A"),
-    Command("by_hand", ("m", "M"), "M"),
-    Command("save", ("s", "S"), "S"),
-    BACK,
-)
-DIAGNOSIS = (
-    Command("preview", ("enter",), "Enter"),
-    Command("myths", ("m", "M"), "M"),
-    Command("save", ("s", "S"), "S"),
-    BACK,
-)
-FIX = (
-    Command("apply", ("y", "Y"), "Y"),
-    Command("copy", ("c", "C"), "C"),
-    Command("undo", ("u", "U"), "U"),
-    Command("no", ("n", "N"), "N", footer=False),
-    BACK,
-)
-DOCTOR = (BACK,)
+FOLLOW = Command("follow", ("enter", "right"), "Enter")
+REPRODUCE = Command("reproduce", ("r", "R", "f5"), "R")
+ENVIRONMENT = Command("target", ("e", "E", "f3"), "E")
+CHECK = Command("doctor", ("d", "D", "f4"), "D")
+TYPE = Command("type", ("i", "I", "f6"), "I")
+CLEAR = Command("clear", ("x", "X", "delete"), "X", footer=False)
+TAKE_BACK = Command("take_back", ("t", "T", "f8"), "T")
+FINISH = Command("finish", ("f", "F", "f9"), "F")
+TYPED = Command("typed", ("escape",), "Esc")
+START = (FOLLOW, REPRODUCE, ENVIRONMENT, CHECK, TYPE, CLEAR)
+RECOVER = (TAKE_BACK, FINISH)
+
+CHOOSE = Command("choose", ("enter", "right"), "Enter")
+TYPE_PATH = Command("type_path", ("i", "I", "f6"), "I")
+TARGET = (CHOOSE, TYPE_PATH, BACK)
+
+GO_ON = Command("go_on", ("enter", "right"), "Enter")
+ANSWER = Command("answer", ("a", "A", "tab"), "A")
+BY_HAND = Command("by_hand", ("m", "M", "f3"), "M")
+ALL = Command("show_all", ("e", "E", "f4"), "E")
+SAVE = Command("save", ("s", "S", "f7"), "S")
+WALK = (GO_ON, ANSWER, ALL, BY_HAND, SAVE, BACK)
+
+PREVIEW = Command("preview", ("enter", "right"), "Enter")
+MYTHS = Command("myths", ("m", "M", "f3"), "M")
+DIAGNOSIS = (PREVIEW, MYTHS, SAVE, BACK)
+
+APPLY = Command("apply", ("y", "Y", "f9"), "Y")
+COPY = Command("copy", ("c", "C", "f7"), "C")
+UNDO = Command("undo", ("u", "U", "f8"), "U")
+NO = Command("no", ("n", "N", "delete"), "N", footer=False)
+FIX = (APPLY, COPY, UNDO, NO, GO_ON, BACK)
+
+CAUSE = Command("go_on", ("enter", "right"), "Enter", words="cause")
+DOCTOR = (CAUSE, ALL, SAVE, BACK)
+
+# Keys of every page that scrolls, and of every list.
+MOVES: tuple[tuple[str, str], ...] = (
+    ("down", "move(1)"), ("j", "move(1)"), ("J", "move(1)"),
+    ("up", "move(-1)"), ("k", "move(-1)"), ("K", "move(-1)"),
+    ("space", "page(1)"), ("pagedown", "page(1)"), ("pageup", "page(-1)"), ("minus", "page(-1)"),
+    ("home", "end(-1)"), ("end", "end(1)"), ("g", "end(-1)"), ("G", "end(1)"),
+)  # fmt: skip
+DIGITS: tuple[tuple[str, str], ...] = tuple((str(n), f"pick({n})") for n in range(1, 10))
+
+NAMES = {
+    "question_mark": "?", "escape": "Esc", "backspace": "Backspace", "left": "Left", "right": "Right", "tab": "Tab",
+    "enter": "Enter", "space": "Space", "pagedown": "PgDn", "pageup": "PgUp", "delete": "Del", "ctrl+c": "Ctrl+C",
+    **{f"f{n}": f"F{n}" for n in range(1, 13)},
+}  # fmt: skip
 
 
 def bindings(*commands: Command) -> list[BindingType]:
     """Textual's bindings for commands (the footer is ours: it speaks two languages)."""
     return [Binding(key, command.action, show=False) for command in commands for key in command.keys]
+
+
+def moves(*more: tuple[str, str]) -> list[BindingType]:
+    """The bindings for scrolling and moving, and digits where they are given."""
+    return [Binding(key, action, show=False) for key, action in (*MOVES, *more)]

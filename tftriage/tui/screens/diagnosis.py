@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import Static
 
 from tftriage import mend
 from tftriage.fixes.plans import Refused
@@ -17,43 +17,54 @@ from tftriage.fixing import refusal
 from tftriage.knowledge import fill
 from tftriage.plain import one_line, plain
 from tftriage.probes.base import Evidence
-from tftriage.show import sentence
-from tftriage.tui.base import TriageScreen
-from tftriage.tui.commands import DIAGNOSIS, bindings
+from tftriage.tui.base import Choices, Scroll, TriageScreen
+from tftriage.tui.commands import (
+    BACK,
+    DIAGNOSIS,
+    DIGITS,
+    EVERYWHERE,
+    MYTHS,
+    PREVIEW,
+    SAVE,
+    Command,
+    bindings,
+    moves,
+)
+from tftriage.tui.wrapping import wrap
 
 
 class DiagnosisScreen(TriageScreen):
     """Cause and explanation first, fixes below; the fixes that do not apply here say why."""
 
     COMMANDS_HERE = DIAGNOSIS
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings(*DIAGNOSIS),
-        *((str(n), f"pick({n})", "") for n in range(1, 10)),
-        ("down", "scroll(1)", ""),
-        ("up", "scroll(-1)", ""),
-        ("j", "scroll(1)", ""),
-        ("k", "scroll(-1)", ""),
-        ("space", "scroll(10)", ""),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(*DIAGNOSIS), *moves(*DIGITS)]
 
     def __init__(self) -> None:
         super().__init__()
         self.myths = False
-        self.notice = ""
         self.offers: list[mend.Offer] = []
 
     def body(self) -> ComposeResult:
         """Text above, fixes below."""
-        with VerticalScroll(id="text"):
+        with Scroll(id="text"):
             yield Static(id="cause", markup=False)
         yield Static(id="status", markup=False)
-        yield OptionList(id="fixes", markup=False)
+        yield Choices(id="fixes", markup=False, classes="chosen")
 
     def on_mount(self) -> None:
-        """The first fix is under the cursor."""
+        """The first fix is under the bar."""
         self.offers = mend.offers(self.triage.session)
         super().on_mount()
-        self.query_one("#fixes").focus()
+
+    def commands(self) -> tuple[Command, ...]:
+        """Preview only where there is something to preview."""
+        diagnosis = self.triage.session.diagnosis
+        first = PREVIEW if self._open() else PREVIEW._replace(words="close")
+        myths = (MYTHS,) if diagnosis is not None and diagnosis.myths else ()
+        return (first, *myths, SAVE, BACK, *EVERYWHERE)
+
+    def _open(self) -> list[mend.Offer]:
+        return [offer for offer in self.offers if offer.refused is None]
 
     def heading(self) -> str:
         """The diagnosis."""
@@ -62,59 +73,79 @@ class DiagnosisScreen(TriageScreen):
 
     def show(self) -> None:
         """Cause, explanation, hand steps, myths; then the fixes."""
-        kb, lang = self.triage.kb, self.triage.lang
+        kb = self.triage.kb
         diagnosis = self.triage.session.diagnosis
         if diagnosis is None:
             return
-        values = {name: one_line(value) for name, value in self.triage.session.values.items()}
-        text = Text()
-        text.append(fill(diagnosis.cause, lang, values) + "\n\n", "bold")
-        text.append(fill(diagnosis.explanation, lang, values).strip() + "\n")
-        if diagnosis.myths and not self.myths:
-            myth = kb.myths[diagnosis.myths[0]]
-            text.append("\n" + self.say("diagnosis.myth", claim=self.words(myth.claim)) + " ", "italic")
-            text.append(self.say("diagnosis.more-myths"), "dim").append("\n")
-        for name in diagnosis.myths if self.myths else ():
-            myth = kb.myths[name]
-            text.append("\n" + self.say("diagnosis.myth", claim=self.words(myth.claim)) + "\n", "italic")
-            text.append(self.words(myth.truth).strip() + "\n")
+        page = self.page()
+        page.add(self._filled(diagnosis.cause), "bold")
+        page.gap()
+        page.add(self._filled(diagnosis.explanation))
         if diagnosis.hand is not None:
-            text.append("\n" + self.say("diagnosis.by-hand") + "\n", "bold")
-            text.append(plain(fill(diagnosis.hand, lang, values)).strip() + "\n")
-        text.append("\n" + self.say("diagnosis.sources") + "\n", "bold")
+            page.gap()
+            page.add(self.say("diagnosis.by-hand"), "bold")
+            for line in plain(self._filled(diagnosis.hand)).split("\n"):
+                page.lines.append(wrap_step(line, page.width))
+        for name in diagnosis.myths:
+            page.gap()
+            myth = Text(self.say("diagnosis.myth", claim=self.words(kb.myths[name].claim).strip()), "italic")
+            if not self.myths:
+                page.add(myth.append("  " + self.say("diagnosis.more-myths"), "not italic dim"))
+                break
+            page.add(myth)
+            page.add(self.words(kb.myths[name].truth).strip(), indent=2)
+        page.gap()
+        page.add(self.say("diagnosis.sources"), "bold")
         for source in diagnosis.sources:
-            text.append(f"{self.say('source.' + source.kind)}: {source.ref}\n", "dim")
-        self.query_one("#cause", Static).update(text)
+            kind = self.say("doctor.line", what=self.say("source." + source.kind))
+            page.add(f"{kind}{self.ours(source.ref)}", "dim", mark=("-", "dim"))
+        self.query_one("#cause", Static).update(page.text)
         self._fixes()
 
+    def _filled(self, text: dict[str, str]) -> str:
+        values = {name: one_line(value) for name, value in self.triage.session.values.items()}
+        return self.ours(fill(text, self.triage.lang, values)).strip()
+
     def _fixes(self) -> None:
-        kb, lang = self.triage.kb, self.triage.lang
-        status = Text(self.say("diagnosis.fixes" if self.offers else "diagnosis.no-fix"), "bold")
+        status = self.page()
         if self.notice:
-            status.append("\n" + self.notice)
-        self.query_one("#status", Static).update(status)
-        fixes = self.query_one("#fixes", OptionList)
+            status.add(self.notice, "bold")
+        refused = "diagnosis.no-fix-here" if self.offers else "diagnosis.no-fix"
+        status.add(self.say("diagnosis.fixes" if self._open() else refused), "bold")
+        self.query_one("#status", Static).update(status.text)
+        fixes = self.query_one("#fixes", Choices)
+        before = fixes.highlighted
         fixes.clear_options()
         for number, offer in enumerate(self.offers, 1):
-            words = kb.fixes[offer.fix]
-            line = Text(f" {number} {self.words(words.title)}", no_wrap=True, overflow="ellipsis")
-            if offer.refused:
-                line.append(f"   {sentence(kb, Evidence(offer.refused), lang)}", "dim")
-            else:
-                line.append(f"   {self.say('risk.' + words.risk)}", "dim")
-            fixes.add_option(Option(line, id=offer.fix, disabled=offer.refused is not None))
+            fixes.add(self._offer(number, offer), id=offer.fix, disabled=offer.refused is not None)
         fixes.display = bool(self.offers)
-        if self.offers and self.offers[0].refused is None:
-            fixes.highlighted = 0
+        if self._open():
+            fixes.highlighted = before or 0
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Enter on a fix."""
-        if event.option_id:
-            self.open_fix(event.option_id)
+    def _offer(self, number: int, offer: mend.Offer) -> Text:
+        words = self.triage.kb.fixes[offer.fix]
+        line = Text(f" {number} " if offer.refused is None else "   ", no_wrap=True, overflow="ellipsis")
+        line.append(self.words(words.title))
+        room = self.app.size.width - line.cell_len - 2
+        if offer.refused is None:
+            right = self.say("risk." + words.risk)
+            return line.append(" " * max(2, room - cell_len(right)) + right, "dim")
+        return line.append(": " + self.sentence(Evidence(offer.refused)), "dim")
+
+    # --- keys --------------------------------------------------------------------------------------------------
+
+    def action_move(self, by: int) -> None:
+        """With several fixes the arrows move between them first; then the text scrolls."""
+        if len(self._open()) < 2 or not self.query_one("#fixes", Choices).move(by):
+            super().action_move(by)
 
     def action_preview(self) -> None:
-        """Enter: preview the fix under the cursor."""
-        self.query_one("#fixes", OptionList).action_select()
+        """Enter: preview the fix under the bar; without a fix, to the first screen."""
+        at = self.query_one("#fixes", Choices).highlighted
+        if self._open():
+            self.open_fix(self.offers[at or 0].fix)
+        else:
+            self.triage.to_start()
 
     def action_pick(self, number: int) -> None:
         """A digit previews a fix."""
@@ -128,9 +159,10 @@ class DiagnosisScreen(TriageScreen):
         try:
             planned = mend.plan(self.triage.session, fix)
         except Refused as refused:
-            self.notice = refusal(self.triage.kb, refused, self.triage.lang)
+            self.notice = self.ours(refusal(self.triage.kb, refused, self.triage.lang))
             self.repaint()
             return
+        self.notice = ""
         self.app.push_screen(FixScreen(planned))
 
     def action_myths(self) -> None:
@@ -145,11 +177,8 @@ class DiagnosisScreen(TriageScreen):
         self.notice = save(self.triage)
         self.repaint()
 
-    def action_scroll(self, lines: int) -> None:
-        """The text scrolls; with several fixes the arrows move between them first."""
-        fixes = self.query_one("#fixes", OptionList)
-        at = fixes.highlighted
-        if at is not None and abs(lines) == 1 and 0 <= at + lines < fixes.option_count:
-            fixes.highlighted = at + lines
-        else:
-            self.query_one("#text", VerticalScroll).scroll_relative(y=lines, animate=False)
+
+def wrap_step(line: str, width: int) -> Text:
+    """A numbered step: its further lines stand below its words, not below its number."""
+    number = re.match(r" *(?:\d{1,2}[.)]|-) +", line)
+    return wrap(Text(line), width, number.end() if number else 0)

@@ -7,15 +7,14 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from tftriage.tui.base import TriageScreen
-from tftriage.tui.commands import BACK, Command, bindings
+from tftriage.tui.base import Scroll, TriageScreen
+from tftriage.tui.commands import BACK, NAMES, Command, bindings
 
 
 class HelpScreen(TriageScreen):
-    """One line a command: keys, label, what it does."""
+    """One line a command: its key, what it does, the other keys for it; then how to move."""
 
     COMMANDS_HERE = (BACK,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(BACK)
@@ -26,7 +25,7 @@ class HelpScreen(TriageScreen):
 
     def body(self) -> ComposeResult:
         """One scrolling text."""
-        with VerticalScroll(id="text"):
+        with Scroll(id="text"):
             yield Static(id="lines", markup=False)
 
     def heading(self) -> str:
@@ -35,15 +34,20 @@ class HelpScreen(TriageScreen):
 
     def show(self) -> None:
         """The keys, then what tftriage promises."""
-        text = Text(self.say("help.intro") + "\n\n")
+        page = self.page()
+        page.add(self.say("help.intro"))
+        page.gap()
         for command in self.explained:
-            others = " ".join(key for key in command.keys if len(key) > 1 and key != command.shown.lower())
-            text.append(f" {command.shown:<6}", "bold reverse").append(f" {self.say(command.message)}", "bold")
-            text.append(f"  {self.say(command.message + '.help')}")
-            text.append(f"   ({others})\n" if others else "\n", "dim")
-        text.append("\n" + self.say("help.promise"))
-        self.query_one("#lines", Static).update(text)
+            line = Text(self.say(command.message + ".help"))
+            others = [NAMES[key] for key in command.keys if key in NAMES and NAMES[key] != command.shown]
+            if others:
+                line.append(f"  ({', '.join(others)})", "dim")
+            page.add(line, mark=(f" {command.shown:<6}", "bold"))
+        page.add(self.say("help.move"), mark=(f" {self.say('help.move-keys'):<6}", "bold"))
+        page.gap()
+        page.add(self.say("help.promise"))
+        self.query_one("#lines", Static).update(page.text)
 
     def action_help(self) -> None:
         """Help on help is the way back."""
-        self.app.pop_screen()
+        self.action_back()

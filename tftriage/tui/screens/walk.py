@@ -7,76 +7,120 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, VerticalScroll
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Static
 
 from tftriage.knowledge import Node
 from tftriage.plain import one_line, plain
-from tftriage.probes.base import Finding
+from tftriage.probes.base import Evidence, Finding
 from tftriage.session import Arrived, Entered, Judged, Progress
-from tftriage.show import sentence
-from tftriage.tui.base import TriageScreen
-from tftriage.tui.commands import BACK, EVERYWHERE, WALK, Command, bindings
-from tftriage.walk import Ask, Reached, WalkError
+from tftriage.tui.base import Choices, Scroll, TriageScreen
+from tftriage.tui.commands import (
+    ALL,
+    ANSWER,
+    BACK,
+    BY_HAND,
+    DIGITS,
+    EVERYWHERE,
+    GO_ON,
+    SAVE,
+    WALK,
+    Command,
+    bindings,
+    moves,
+)
+from tftriage.tui.wrapping import Page, wrap
+from tftriage.walk import Ask, Reached, Walk, WalkError
 
 LIVE_LINES = 8  # facts shown while they arrive
+MOST_EVIDENCE = 6  # lines of evidence before "more"
+STEPS = 34  # cells of the left column, at most
+
+
+def bad_first(evidence: tuple[Evidence, ...]) -> list[Evidence]:
+    """What is wrong first, otherwise in the order of the probe."""
+    return sorted(evidence, key=lambda line: line.level != "bad")
 
 
 class WalkScreen(TriageScreen):
     """Walks by probes until the person is needed or a diagnosis is reached; every answer can be overridden."""
 
     COMMANDS_HERE = WALK
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings(*WALK),
-        *((str(n), f"pick({n})", "") for n in range(1, 10)),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(*WALK), *moves(*DIGITS)]
 
-    def __init__(self) -> None:
+    def __init__(self, symptom: str | None = None) -> None:
         super().__init__()
+        self.symptom = symptom  # where to begin; None: go on where the session stands
         self.running = False
         self.node = ""  # the node on the right; follows the walk
         self.arrived: list[Arrived] = []
         self.waiting = 0
         self.hand = False
+        self.all = False  # every line of evidence
         self.choosing = False  # the person answers the node on the right
-        self.notice = ""
+        self.settled: Walk | None = None  # the walk as this screen last showed it at rest
 
     def body(self) -> ComposeResult:
-        """Steps left, the question right."""
+        """Steps left, the question right, its answers below."""
         with Horizontal(id="columns"):
-            yield OptionList(id="steps", markup=False)
-            with VerticalScroll(id="seen"):
-                yield Static(id="question", markup=False)
+            yield Choices(id="steps", markup=False)
+            with Vertical(id="right"):
+                with Scroll(id="seen"):
+                    yield Static(id="question", markup=False)
+                yield Choices(id="answers", markup=False, classes="chosen")
 
-    def on_mount(self) -> None:
+    def started(self) -> None:
         """Start walking."""
-        super().on_mount()
-        self.query_one("#steps").focus()
-        self.advance()
+        self.advance(self.symptom)
+
+    def on_screen_resume(self) -> None:
+        """After a fix the walk stands elsewhere."""
+        walk = self.triage.session.walk
+        if not self.running and self.settled is not None and walk is not self.settled and walk is not None:
+            self._settle()
+        super().on_screen_resume()
 
     def commands(self) -> tuple[Command, ...]:
-        """Enter only when there is somewhere to go."""
-        here = WALK if not self.running else (BACK,)
-        return (*here, *EVERYWHERE)
+        """Only what can be done now."""
+        if self.running:
+            return (BACK, *EVERYWHERE)
+        go = GO_ON._replace(words="give" if self.choosing else "diagnosis" if self.triage.session.diagnosis else "")
+        finding = self._finding()
+        more = (ALL,) if finding is not None and len(finding.evidence) > MOST_EVIDENCE else ()
+        answer = ANSWER._replace(words="steps") if self.choosing else ANSWER
+        return (go, answer, *more, BY_HAND, SAVE, BACK, *EVERYWHERE)
 
     def heading(self) -> str:
-        """The symptom, and how far the walk is."""
-        session = self.triage.session
-        if session.walk is None:
-            return "tftriage"
-        title = self.words(self.triage.kb.symptom(session.walk.symptom).title)
-        return f"{one_line(title, 52)}   {self.say('walk.step', n=len(session.walk.steps) + 1)}"
+        """The symptom."""
+        symptom = self._symptom()
+        return self.words(self.triage.kb.symptom(symptom).title) if symptom else "tftriage"
+
+    def _symptom(self) -> str | None:
+        walk = self.triage.session.walk
+        return self.symptom if walk is None or (self.running and self.symptom) else walk.symptom
+
+    def progress(self) -> str:
+        """How far the walk is."""
+        walk, symptom = self.triage.session.walk, self._symptom()
+        steps = len(walk.steps) if walk is not None and walk.symptom == symptom else 0
+        at_end = walk is not None and walk.diagnosis is not None and not self.running
+        return self.say("walk.steps" if at_end else "walk.step", n=steps + (not at_end))
 
     # --- walking ---------------------------------------------------------------------------------------------
 
-    def advance(self) -> None:
-        """Go on by probes, in the background."""
-        self.running, self.hand, self.choosing, self.notice = True, False, False, ""
+    def advance(self, begin: str | None = None) -> None:
+        """Go on by probes, in the background; ``begin`` at a symptom (there too: another walk may still be ending)."""
+        self.running, self.hand, self.choosing, self.all, self.notice = True, False, False, False, ""
         self.repaint()
         session = self.triage.session
         listen = self.from_thread(self.heard)
-        self.in_thread(lambda: session.advance(listen), self.stopped)
+
+        def work() -> Ask | Reached:
+            if begin is not None:
+                session.begin(begin)
+            return session.advance(listen)
+
+        self.in_thread(work, self.stopped)
 
     def heard(self, progress: Progress) -> None:
         """A fact or an answer arrived."""
@@ -87,75 +131,113 @@ class WalkScreen(TriageScreen):
             self.waiting = max(0, self.waiting - 1)
         elif isinstance(progress, Judged):
             self.arrived = []
-        if self.is_mounted:
-            self.repaint()
+        self.repaint()
 
     def stopped(self, request: Ask | Reached) -> None:
         """The person is needed, or the walk is at its end."""
         self.running = False
-        if isinstance(request, Ask):
-            self.node, self.choosing = request.node, True
-        elif self.triage.session.walk and self.triage.session.walk.steps:
-            self.node = self.triage.session.walk.steps[-1].node
-        if self.is_mounted:
-            self.repaint()
+        self._settle()
+        self.repaint()
         if isinstance(request, Reached) and self.triage.session.walk and not self.triage.session.walk.steps:
             self.action_go_on()  # nothing was asked: the text itself says it
 
+    def went_wrong(self, error: Exception) -> None:
+        """Stay usable."""
+        self.running = False
+        super().went_wrong(error)
+
+    def _settle(self) -> None:
+        """Show where the walk stands: the question that waits for the person, or the last one answered."""
+        session = self.triage.session
+        walk = self.settled = session.walk
+        self.choosing, self.all, self.hand = False, False, False
+        if isinstance(session.request, Ask):
+            self.node, self.choosing = session.request.node, True
+        elif walk is not None:
+            self.node = walk.steps[-1].node if walk.steps else ""
+        self.query_one("#steps", Choices).highlighted = None
+        self.query_one("#answers", Choices).highlighted = None
+        self.query_one("#seen", Scroll).scroll_home(animate=False)
+
     # --- painting --------------------------------------------------------------------------------------------
+
+    @property
+    def left(self) -> int:
+        """Cells of the left column."""
+        return min(STEPS, int(self.app.size.width * 0.42))
+
+    @property
+    def room(self) -> int:
+        """Cells of a line on the right."""
+        return self.app.size.width - self.left - 2
 
     def show(self) -> None:
         """Both columns."""
         self._steps()
         self.query_one("#question", Static).update(self._question())
+        self._answers_list()
 
     def _steps(self) -> None:
         kb, session = self.triage.kb, self.triage.session
-        steps = self.query_one("#steps", OptionList)
+        steps = self.query_one("#steps", Choices)
+        steps.styles.width = self.left
+        before = steps.highlighted
         steps.clear_options()
-        for number, done in enumerate(session.walk.steps if session.walk else ()):
+        walk = session.walk if self.symptom is None or not self.running or self.node else None
+        for number, done in enumerate(walk.steps if walk else ()):
             node = kb.nodes[done.node]
             levels = {e.level for e in done.finding.evidence} if done.finding else set()
             level = "unknown" if done.answer == "unknown" else "bad" if "bad" in levels else "ok"
-            glyph, style = self.mark(level)
             label = self.words(node.choices[done.answer]) if done.answer in node.choices else done.answer
-            line = Text(no_wrap=True, overflow="ellipsis").append(f"{glyph} ", style)
-            line.append(self.words(node.ask), "dim").append("\n  ").append(label)
-            steps.add_option(Option(line, id=str(number)))
-        if session.walk and session.walk.diagnosis is None:
-            glyph, style = self.mark("here")
-            now = kb.nodes[session.walk.at]
-            line = Text(no_wrap=True, overflow="ellipsis").append(f"{glyph} {self.words(now.ask)}", style)
-            steps.add_option(Option(line, id="now"))
-        if steps.option_count and steps.highlighted is None:
-            steps.highlighted = steps.option_count - 1
+            label = self.say("walk.by-you", answer=label) if done.by == "person" else label
+            steps.add(self._step(level, self.words(node.ask), label, "dim"), id=str(number))
+        if walk and walk.diagnosis is None and walk.at in kb.nodes:
+            now = self.say("walk.now-looking" if self.running else "walk.now-you")
+            steps.add(self._step("here", self.words(kb.nodes[walk.at].ask), now, "bold"), id="now")
+        last = steps.option_count - 1
+        steps.highlighted = None if last < 0 else last if self.running or before is None else min(before, last)
+        steps.set_class(not self.choosing and not self.running, "chosen")
+
+    def _step(self, level: str, ask: str, answer: str, style: str) -> Text:
+        """Two lines, each cut to the column."""
+        glyph, mark = self.mark(level)
+        lines = [Text().append(f"{glyph} ", mark).append(ask, style), Text(f"  {answer}")]
+        for line in lines:
+            line.truncate(self.left - 2, overflow="ellipsis")
+        return Text("\n", no_wrap=True).join(lines)
 
     def _question(self) -> Text:
         kb, session = self.triage.kb, self.triage.session
-        shown = Text()
+        page = Page(self.room)
+        if self.notice:
+            page.add(self.notice, "bold")
+            page.gap()
+        diagnosis = session.diagnosis
+        if diagnosis is not None and not self.running and not self.choosing:
+            page.add(Text(self.words(diagnosis.title), "bold"), mark=self.mark("here"))
+            page.add(self.say("walk.enter-diagnosis"), indent=2)
+            page.gap()
         node = kb.nodes.get(self.node)
         if node is None:
-            return shown.append(self.say("walk.settled"))
-        shown.append(self.words(node.ask) + "\n\n", "bold")
+            page.add(self.say("walk.begins" if self.running else "walk.settled"))
+            return page.text
+        page.add(self.words(node.ask), "bold")
+        page.gap()
         if self.running and session.walk and session.walk.at == self.node:
-            shown.append(self.say("walk.looking", left=self.waiting) + "\n", "dim")
+            page.add(self.say("walk.looking", left=self.waiting), "dim")
             for progress in self.arrived:
-                glyph, style = self.mark("ok" if progress.fact.status == "ok" else "info")
-                note = f"  {one_line(progress.fact.note, 30)}" if progress.fact.note else ""
-                shown.append(f"{glyph} ", style).append(f"{progress.fact.name}  {progress.fact.seconds:.1f} s{note}\n")
-        shown.append_text(self._evidence(self._finding()))
-        if self.choosing:
-            shown.append("\n").append_text(self._choices(node))
+                note = f"  {one_line(progress.fact.note, 60)}" if progress.fact.note else ""
+                mark = self.mark("ok" if progress.fact.status == "ok" else "info")
+                page.add(f"{progress.fact.name}  {progress.fact.seconds:.1f} s{note}", mark=mark)
+        self._evidence(page, self._finding())
         if self.hand:
-            shown.append("\n" + self.say("walk.by-hand") + "\n", "bold").append(plain(self.words(node.by_hand)) + "\n")
-        shown.append("\n" + self.say("walk.why") + "\n", "bold").append(self.words(node.why) + "\n")
-        diagnosis = session.diagnosis
-        if diagnosis is not None and not self.running:
-            glyph, style = self.mark("here")
-            shown.append(f"\n{glyph} {self.words(diagnosis.title)}\n", style).append(self.say("walk.enter-diagnosis"))
-        if self.notice:
-            shown.append("\n" + self.notice + "\n", "bold")
-        return shown
+            page.gap()
+            page.add(self.say("walk.by-hand"), "bold")
+            page.add(plain(self.words(node.by_hand)).strip())
+        page.gap()
+        page.add(self.say("walk.why"), "bold")
+        page.add(self.words(node.why).strip())
+        return page.text
 
     def _finding(self) -> Finding | None:
         walk = self.triage.session.walk
@@ -165,51 +247,85 @@ class WalkScreen(TriageScreen):
             return walk.finding
         return next((done.finding for done in walk.steps if done.node == self.node), None)
 
-    def _evidence(self, finding: Finding | None) -> Text:
-        shown = Text()
-        for evidence in finding.evidence if finding else ():
-            glyph, style = self.mark(evidence.level)
-            words = sentence(self.triage.kb, evidence, self.triage.lang)
-            shown.append(f"{glyph} ", style).append(words + "\n")
-        return shown
+    def _given(self) -> str | None:
+        """The answer that the question on the right has now."""
+        walk = self.triage.session.walk
+        return next((done.answer for done in walk.steps if done.node == self.node), None) if walk else None
 
-    def _choices(self, node: Node) -> Text:
-        shown = Text(self.say("walk.you-answer") + "\n", "bold")
-        for number, choice in enumerate(self._answers(node), 1):
-            shown.append(f" {number} ", "bold reverse").append(f" {self.words(node.choices[choice])}\n")
-        return shown
+    def _evidence(self, page: Page, finding: Finding | None) -> None:
+        lines = bad_first(finding.evidence) if finding else []
+        shown = lines if self.all or len(lines) <= MOST_EVIDENCE else lines[: MOST_EVIDENCE - 1]
+        for evidence in shown:
+            page.add(self.sentence(evidence), mark=self.mark(evidence.level))
+        if len(shown) < len(lines):
+            page.add(self.say("walk.more", n=len(lines) - len(shown)), "dim", mark=(" ", ""))
 
     def _answers(self, node: Node) -> list[str]:
-        return [answer for answer, target in node.answers.items() if target != "ask" and answer in node.choices][:9]
+        return [answer for answer, target in node.answers.items() if target != "ask" and answer in node.choices]
+
+    def _answers_list(self) -> None:
+        answers = self.query_one("#answers", Choices)
+        node = self.triage.kb.nodes.get(self.node)
+        before = answers.highlighted
+        answers.clear_options()
+        answers.display = self.choosing and node is not None
+        if not self.choosing or node is None:
+            return
+        for number, choice in enumerate(self._answers(node), 1):
+            label = Text(f"{number} " if number < 10 else "  ").append(self.words(node.choices[choice]))
+            answers.add(wrap(label, self.room, 2))
+        if answers.option_count:
+            given = self._given()
+            first = self._answers(node).index(given) if given in self._answers(node) else 0
+            answers.highlighted = min(first if before is None else before, answers.option_count - 1)
 
     # --- keys --------------------------------------------------------------------------------------------------
 
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """The right side shows the step under the cursor."""
-        walk = self.triage.session.walk
-        if self.running or walk is None or event.option_id is None:
-            return
-        chosen = walk.at if event.option_id == "now" else walk.steps[int(event.option_id)].node
-        if chosen != self.node and chosen in self.triage.kb.nodes:
-            self.node = chosen
-            self.choosing = isinstance(self.triage.session.request, Ask) and walk.at == chosen
-            self.query_one("#question", Static).update(self._question())
+    def action_move(self, by: int) -> None:
+        """The bar: among the answers while the person answers, else among the steps; the right side follows."""
+        if self.choosing:
+            self.query_one("#answers", Choices).move(by)
+        else:
+            self._move_steps(by)
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Enter."""
-        self.action_go_on()
+    def action_end(self, end: int) -> None:
+        """The first or the last of them."""
+        self.action_move(end * 10_000)
+
+    def _move_steps(self, by: int) -> None:
+        steps = self.query_one("#steps", Choices)
+        steps.move(by)
+        walk = self.triage.session.walk
+        if self.running or walk is None or steps.highlighted is None:
+            return
+        chosen = steps.get_option_at_index(steps.highlighted).id
+        node = walk.at if chosen == "now" else walk.steps[int(chosen or 0)].node
+        if node != self.node:
+            self.node, self.all, self.hand = node, False, False
+            self.query_one("#seen", Scroll).scroll_home(animate=False)
+            self.repaint()
 
     def action_go_on(self) -> None:
-        """To the diagnosis, when there is one."""
+        """Give the answer under the bar; or to the question that waits; or to the diagnosis."""
         from tftriage.tui.screens.diagnosis import DiagnosisScreen
 
-        if not self.running and self.triage.session.diagnosis is not None:
+        session = self.triage.session
+        if self.running:
+            return
+        if self.choosing:
+            at = self.query_one("#answers", Choices).highlighted
+            self.action_pick(1 + (at or 0))
+        elif session.diagnosis is not None:
             self.app.push_screen(DiagnosisScreen())
+        else:
+            self._settle()
+            self.repaint()
 
     def action_answer(self) -> None:
-        """Answer (or override) the question on the right."""
-        if not self.running:
+        """Answer (or override) the question on the right; or leave it and look at the steps."""
+        if not self.running and self.node in self.triage.kb.nodes:
             self.choosing = not self.choosing
+            self.query_one("#answers", Choices).highlighted = None
             self.repaint()
 
     def action_pick(self, number: int) -> None:
@@ -225,6 +341,11 @@ class WalkScreen(TriageScreen):
             return
         self.advance()
 
+    def action_show_all(self) -> None:
+        """All evidence, or the first lines of it."""
+        self.all = not self.all
+        self.repaint()
+
     def action_by_hand(self) -> None:
         """How to look without tftriage."""
         self.hand = not self.hand
@@ -234,11 +355,13 @@ class WalkScreen(TriageScreen):
         """Write the case."""
         from tftriage.tui.saving import save
 
-        self.notice = save(self.triage)
-        self.repaint()
+        if not self.running:
+            self.notice = save(self.triage)
+            self.query_one("#seen", Scroll).scroll_home(animate=False)
+            self.repaint()
 
-    def action_back(self) -> None:
-        """To the start; what was seen is kept."""
+    def leave(self) -> None:
+        """To the start; what was seen is kept, and the probe that still looks is ended."""
+        super().leave()
         if self.running and self.triage.session.source.live:
-            self.triage.session.close()  # ends the probe; the thread reports what it has
-        self.app.pop_screen()
+            self.triage.stop_looking()
