@@ -114,8 +114,8 @@ def verify(session: Session, planned: Plan, listener: Listener = _ignore) -> Ver
 def _check(session: Session, planned: Plan) -> tuple[str, Callable[[str], bool]]:
     """The probe to ask again, and whether its new answer is a good one.
 
-    It is the last one on the way that saw a fault (one that could not look proves nothing). A fix in a kernel is proved by a cell in that kernel; a fix that
-    was planned without a walk names its own probe.
+    It is the last one on the way that saw a fault (one that could not look proves nothing). A fix in a kernel is
+    proved by a cell in that kernel; a fix that was planned without a walk names its own probe.
     """
     check, walk = planned.verify, session.walk
     failed = next((s for s in reversed(walk.steps) if _saw_a_fault(s)), None) if walk else None
