@@ -34,7 +34,7 @@ def test_picture(screen: str, lang: str, snap_compare: Callable[..., bool]) -> N
         for key in keys:
             await press(pilot, key)
         await wait_for(pilot, KB.say(words, lang)[:20])
-        await pilot.pause(0.2)
+        await pilot.pause(0.5)
 
     run: Callable[[Pilot[Any]], Awaitable[None]] = there
     assert snap_compare(case_app(case, lang, walked=walked), run_before=run, terminal_size=(80, 24))

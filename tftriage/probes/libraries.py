@@ -124,21 +124,27 @@ def sort_out(lacks: Sequence[Lack]) -> tuple[str, list[Lack]]:
 
 
 def lack_evidence(lacks: Sequence[Lack]) -> list[Evidence]:
-    """What was seen of each missing library: where copies are, and which files come near it."""
-    lines: list[Evidence] = []
+    """What was seen of the missing libraries: where copies are, and which files come near; alike ones on one line."""
+    missing: dict[str, list[str]] = {}
+    seen: dict[tuple[str, str], list[str]] = {}
     for one in lacks:
-        if one.importer:
-            lines.append(Evidence("dll.missing-for", {"dll": one.name, "importer": one.importer}, "bad"))
-        else:
-            lines.append(Evidence("dll.missing", {"dll": one.name}, "bad"))
+        missing.setdefault(one.importer or "", []).append(one.name)
         if one.paths:
-            lines.append(Evidence("dll.elsewhere", {"dll": one.name, "path": one.paths[0]}))
+            where = ("dll.elsewhere", loader.folder(one.paths[0]))
         elif one.renamed:
-            lines.append(Evidence("dll.renamed", {"dll": one.name, "path": one.renamed[0]}))
+            where = ("dll.renamed", one.renamed[0])
         elif one.others:
-            lines.append(Evidence("dll.other-version", {"dll": one.name, "path": one.others[0]}))
+            where = ("dll.other-version", one.others[0])
         else:
-            lines.append(Evidence("dll.nowhere", {"dll": one.name}))
+            where = ("dll.nowhere", "")
+        seen.setdefault(where, []).append(one.name)
+    lines: list[Evidence] = []
+    for importer, names in missing.items():
+        params = {"dll": ", ".join(names)}
+        key = "dll.missing-for" if importer else "dll.missing"
+        lines.append(Evidence(key, {**params, "importer": importer} if importer else params, "bad"))
+    for (key, path), names in seen.items():
+        lines.append(Evidence(key, {"dll": ", ".join(names), "path": path} if path else {"dll": ", ".join(names)}))
     return lines
 
 
@@ -236,8 +242,8 @@ def gpu_libraries(facts: Facts, tables: Tables) -> Finding:
     names = {one["name"].lower() for one in needed}
     lacks: list[Lack] = []
     verdicts: list[Finding] = []
+    lines += _attempts(needed)
     for one in needed:
-        lines += _attempt(one)
         verdict = _verdict(one, entries.get(one["name"], ()), facts, lacks)
         if verdict is None or verdict.values["dll"].lower() in names - {one["name"].lower()}:
             continue  # absent (judged below), or the victim of another one in this list
@@ -270,12 +276,17 @@ def _outcome(facts: Facts, entries: Mapping[str, Sequence[loader.Entry]]) -> tup
     return [{"name": name} for name in lost], [n for n, found in entries.items() if n not in lost and not named]
 
 
-def _attempt(one: Mapping[str, Any]) -> list[Evidence]:
-    if one.get("code"):
-        return [Evidence("lib.failed", {"dll": one["name"], "code": str(one["code"])}, "bad")]
-    if one.get("error"):
-        return [Evidence("lib.failed-text", {"dll": one["name"], "error": str(one["error"])}, "bad")]
-    return []
+def _attempts(needed: Sequence[Mapping[str, Any]]) -> list[Evidence]:
+    """What trying to open them gave: those with the same code on one line."""
+    codes: dict[str, list[str]] = {}
+    for one in needed:
+        if one.get("code"):
+            codes.setdefault(str(one["code"]), []).append(one["name"])
+    lines = [Evidence("lib.failed", {"dll": ", ".join(names), "code": code}, "bad") for code, names in codes.items()]
+    texts = [one for one in needed if one.get("error") and not one.get("code")]
+    return lines + [
+        Evidence("lib.failed-text", {"dll": one["name"], "error": str(one["error"])}, "bad") for one in texts
+    ]
 
 
 def _static(tree: Mapping[str, Any]) -> dict[str, tuple[loader.Entry, ...]]:

@@ -112,6 +112,11 @@ class TriageScreen(Screen[None]):
         """The widgets between title and footer."""
         yield from ()
 
+    @property
+    def standing(self) -> bool:
+        """Whether there is something to paint on: not before it is composed, not while it is taken down."""
+        return self.is_mounted and self.is_attached and bool(self.query("#footer"))
+
     def on_mount(self) -> None:
         """Paint once everything is there."""
         for scroll in self.query(Scroll):
@@ -125,17 +130,15 @@ class TriageScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """The language or the session may have changed while another screen was on top."""
-        if self.is_mounted:
-            self.repaint()
+        self.repaint()
 
     def on_resize(self) -> None:
         """Lines are wrapped by us."""
-        if self.is_mounted:
-            self.repaint()
+        self.repaint()
 
     def repaint(self) -> None:
         """Title, body and footer in the present language."""
-        if not self.is_mounted:
+        if not self.standing:
             return
         self.query_one("#title", Static).update(self.title_line())
         small = self.app.size.width < COLUMNS or self.app.size.height < ROWS
@@ -153,7 +156,7 @@ class TriageScreen(Screen[None]):
 
     def paint_footer(self) -> None:
         """The keys that count now."""
-        if self.is_mounted:
+        if self.standing:
             self.query_one("#footer", Static).update(self.footer_line())
 
     def heading(self) -> str:
