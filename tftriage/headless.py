@@ -20,9 +20,9 @@ from tftriage.plain import one_line, plain
 from tftriage.probes import PROBES
 from tftriage.reading import Unreadable, read_input
 from tftriage.requests import Target
-from tftriage.session import Arrived, Listener, Progress, Session, _ignore
-from tftriage.sources import CaseSource, FactSource, LiveSource
-from tftriage.walk import Ask, Reached, WalkError
+from tftriage.session import Arrived, Listener, Progress, Session, unheard
+from tftriage.sources import CaseSource, LiveSource
+from tftriage.walk import Ask, WalkError
 
 OK, FAULT, USAGE, PERSON, BLIND = 0, 1, 2, 3, 4
 
@@ -68,7 +68,7 @@ def text_of(options: Namespace) -> str:
 def progress(options: Namespace) -> Listener:
     """Progress on standard error, unless ``--quiet``."""
     if options.quiet:
-        return _ignore
+        return unheard
 
     def tell(step: Progress) -> None:
         if isinstance(step, Arrived):
@@ -342,11 +342,3 @@ def kb_check(options: Namespace) -> int:
         counts = (len(kb.symptoms), len(kb.nodes), len(kb.diagnoses), len(kb.fixes), len(kb.myths))
         complain("symptoms {}, nodes {}, diagnoses {}, fixes {}, myths {}".format(*counts))
     return FAULT if problems else OK
-
-
-def live_source() -> FactSource:
-    """This machine (a seam for callers that have no options)."""
-    return LiveSource()
-
-
-__all__ = ["Reached", "Stop", "collect", "diagnose", "doctor", "kb_check", "match"]

@@ -17,7 +17,7 @@ from tftriage.plain import plain
 from tftriage.probes import PROBES
 from tftriage.probes.base import Evidence
 from tftriage.requests import Target
-from tftriage.session import Listener, Session, Verified, _ignore
+from tftriage.session import Listener, Session, Verified, unheard
 from tftriage.show import sentence
 from tftriage.walk import Ask, Step
 
@@ -84,7 +84,7 @@ def carry_out(
     return apply(planned, journal, on_step)
 
 
-def verify(session: Session, planned: Plan, listener: Listener = _ignore) -> Verified:
+def verify(session: Session, planned: Plan, listener: Listener = unheard) -> Verified:
     """Ask the probe that failed again, in the context that failed, then walk on from the symptom.
 
     Every fact is observed anew by a new collector process; the session stands where the new walk ends.

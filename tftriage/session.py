@@ -70,7 +70,7 @@ class NoTarget(Exception):
 NO_TARGET = ("gone", "not-python", "not-executable", "too-old")
 
 
-def _ignore(progress: Progress) -> None:
+def unheard(progress: Progress) -> None:
     """The listener of a caller that does not want to know."""
 
 
@@ -122,7 +122,7 @@ class Session:
         with self._knowing:
             self.facts = self.facts.with_(fact)
 
-    def reproduce(self, listener: Listener = _ignore) -> str | None:
+    def reproduce(self, listener: Listener = unheard) -> str | None:
         """Let the target fail by itself: import, then the GPU check. Returns the symptom to start from.
 
         ``None`` when nothing fails. The text that the machine printed is taken as if it had been pasted.
@@ -163,7 +163,7 @@ class Session:
 
     # --- the walk ------------------------------------------------------------------------------------------
 
-    def advance(self, listener: Listener = _ignore) -> Ask | Reached:
+    def advance(self, listener: Listener = unheard) -> Ask | Reached:
         """Answer node after node by probes until the person is needed or a diagnosis is reached.
 
         Raises ``NoTarget`` when the interpreter that was named is none: then no question about it has an answer.
@@ -183,7 +183,7 @@ class Session:
             self.observe(requests.FOR_FIXES, listener)
         return self.request
 
-    def check_target(self, listener: Listener = _ignore) -> None:
+    def check_target(self, listener: Listener = unheard) -> None:
         """Raise ``NoTarget`` unless the named interpreter can be looked at (a case is taken as it is)."""
         if not self.source.live or self.target.python is None:
             return
@@ -217,7 +217,7 @@ class Session:
 
     # --- facts ---------------------------------------------------------------------------------------------
 
-    def observe(self, names: Iterable[str], listener: Listener = _ignore) -> None:
+    def observe(self, names: Iterable[str], listener: Listener = unheard) -> None:
         """Make sure that facts are known, as far as the source can tell; those known already are kept."""
         for wave in requests.waves(names, self.facts):
             asked = [(name, self.arguments(name)) for name in wave]

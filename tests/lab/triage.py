@@ -99,7 +99,7 @@ def _mapped(value: Any) -> Any:
             r"/[^ :\"]*/pytest-of-\w+/pytest-\d+/[^/ :\"]+",
             "/home/student",
         ),  # redaction has changed the user's name in it
-        (r"/[^ :\"]*/\.pyenv/versions", "/opt/python"),
+        (r"/[^ :\"]*/[.]pyenv/versions", "/opt/python"),
         (re.escape(str(REPOSITORY)), "/home/student/project"),
         (re.escape(str(Path.home())), "/home/student"),
     ):
