@@ -19,7 +19,7 @@ from tftriage.probes.base import Evidence
 from tftriage.requests import Target
 from tftriage.session import Listener, Session, Verified, unheard
 from tftriage.show import sentence
-from tftriage.walk import Ask, Step
+from tftriage.walk import Ask, Step, Walk
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -105,6 +105,8 @@ def verify(session: Session, planned: Plan, listener: Listener = unheard) -> Ver
     end = session.advance(listener)
     if isinstance(end, Ask):
         return Verified("cured", finding, None, asks=end.node)
+    if session.walk is not None and _works_now(before, session.walk):
+        return Verified("cured", finding, None)
     diagnosis = session.knowledge.diagnoses[end.diagnosis]
     if diagnosis.verdict in ("healthy", "harmless"):
         return Verified("cured", finding, end.diagnosis)
@@ -124,6 +126,12 @@ def _check(session: Session, planned: Plan) -> tuple[str, Callable[[str], bool]]
         return check.probe, check.good_answers.__contains__
     answer = failed.answer
     return probe, lambda now: now not in (answer, "unknown")
+
+
+def _works_now(before: Walk, after: Walk) -> bool:
+    """Whether the import failed here before the fix and works here now: nothing has to be looked for elsewhere."""
+    failed = {done.node for done in before.steps if done.answer in ("fails", "hangs", "killed")}
+    return any(done.answer == "works" and done.node in failed for done in after.steps)
 
 
 def _saw_a_fault(step: Step) -> bool:
