@@ -31,11 +31,12 @@ def tool() -> ModuleType:
 @pytest.mark.lab
 @pytest.mark.parametrize(("version", "python"), WHEELS)
 def test_a_row_says_what_the_wheel_holds(
-    version: str, python: str, tool: ModuleType, old_python: Callable[[str], Path], tmp_path: Path
+    version: str, python: str, tool: ModuleType, part: Callable[[str], Path], tmp_path: Path
 ) -> None:
     short = python.replace(".", "")
+    with_pip = part("jupyter") / "linux" / "jupyter" / "bin" / "python"  # an environment made by uv has none
     command = [
-        old_python("3.11"), "-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir", "--only-binary", ":all:",
+        with_pip, "-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir", "--only-binary", ":all:",
         "--platform", "win_amd64", "--python-version", short, "--implementation", "cp", "--abi", f"cp{short}m",
         f"tensorflow-gpu=={version}", "-d", tmp_path,
     ]  # fmt: skip
