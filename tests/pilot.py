@@ -56,7 +56,7 @@ def case_app(
     case = case_of(name)
     facts = Facts(case.facts)
     if walked:
-        session = cases.replay(case, lambda source, target, text, known: Session(KB, source, target, text, known))
+        session = cases.replay(case, KB)
     elif live:
         session = Session(KB, Machine(facts), case.target, case.text)
     else:

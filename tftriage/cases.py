@@ -17,6 +17,7 @@ import msgspec
 
 from tftriage import __version__
 from tftriage.facts import Fact, Facts
+from tftriage.knowledge import Knowledge
 from tftriage.requests import Target
 from tftriage.session import Session
 from tftriage.sources import CaseSource
@@ -68,10 +69,10 @@ def of_session(session: Session, created: str) -> Case:
     )
 
 
-def replay(case: Case, session_of: Callable[[CaseSource, Target, str, Facts], Session]) -> Session:
+def replay(case: Case, knowledge: Knowledge) -> Session:
     """A session on the recorded facts, walked as it was walked on the machine."""
     facts = Facts(case.facts)
-    session = session_of(CaseSource(facts), case.target, case.text, facts)
+    session = Session(knowledge, CaseSource(facts), case.target, case.text, facts)
     if case.symptom is not None:
         session.begin(case.symptom)
         session.advance()

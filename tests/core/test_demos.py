@@ -13,7 +13,6 @@ import pytest
 import tftriage
 from tftriage import cases
 from tftriage.knowledge import load
-from tftriage.session import Session
 
 KB = load()
 DEMOS = {path.stem: path for path in sorted((Path(tftriage.__file__).parent / "demos").glob("*.json"))}
@@ -37,7 +36,7 @@ def test_each_is_listed_with_its_title() -> None:
 @pytest.mark.parametrize("name", CAUSES)
 def test_it_replays_to_its_cause(name: str) -> None:
     case = cases.read(DEMOS[name])
-    session = cases.replay(case, lambda source, target, text, facts: Session(KB, source, target, text, facts))
+    session = cases.replay(case, KB)
     assert session.diagnosis is not None
     assert session.diagnosis.id == CAUSES[name]
     assert case.title == session.diagnosis.title

@@ -151,7 +151,7 @@ def _show_case(path: str, options: Namespace) -> int:
     kb = load()
     try:
         case = cases.read(Path(path))
-        session = cases.replay(case, lambda source, target, text, facts: Session(kb, source, target, text, facts))
+        session = cases.replay(case, kb)
     except cases.CaseError as error:
         raise Stop(USAGE, str(error)) from error
     return _run(_app(session, options))
