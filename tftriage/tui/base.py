@@ -15,6 +15,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.screen import Screen
 from textual.style import Style
 from textual.timer import Timer
@@ -42,6 +43,13 @@ class Left(Exception):
 
 class Scroll(VerticalScroll, can_focus=False):
     """A column that scrolls; the keys are the screen's."""
+
+    class Sized(Message):
+        """It has more room, or less: whether there is more below is known only now."""
+
+    def on_resize(self) -> None:
+        """Tell the screen: a resize does not bubble, and the room is no reactive that could be watched."""
+        self.post_message(self.Sized())
 
 
 class Choices(OptionList, can_focus=False):
@@ -125,6 +133,10 @@ class TriageScreen(Screen[None]):
         self.repaint()
         self.call_after_refresh(self.started)
 
+    def on_scroll_sized(self) -> None:
+        """The footer names the key for "more" only where there is more."""
+        self.paint_footer()
+
     def started(self) -> None:
         """The screen is shown: what has to be looked at may begin (earlier, an answer could come too early)."""
 
@@ -149,7 +161,6 @@ class TriageScreen(Screen[None]):
             note.update(Text(" " + self.say("title.small", width=width, height=height), "dim", no_wrap=True))
         self.show()
         self.paint_footer()
-        self.call_after_refresh(self.paint_footer)  # only then is it known whether there is more below
 
     def show(self) -> None:
         """Paint the body."""
