@@ -9,7 +9,7 @@ import os
 import queue
 import sys
 import time
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 CELL = """
 def _tftriage():
@@ -36,11 +36,10 @@ del _tftriage
 """
 
 
-def run(kernel: str, module: str, limit: float, marker: str) -> Dict[str, Any]:
-    """The value of the fact, less what the caller adds; ``exit`` is the kernel's own, when it died."""
+def run(kernel: str, module: str, until: float, marker: str, emit: Callable[[Dict[str, Any]], None]) -> None:
+    """Emit the value of the fact, less what the caller adds; ``exit`` is the kernel's own, when it died."""
     from jupyter_client.manager import KernelManager
 
-    until = time.monotonic() + limit
     value = dict.fromkeys(("version", "file", "error_type", "error", "exit", "signal"))  # type: Dict[str, Any]
     value.update(module=module, ok=False, seconds=0.0, traceback="", log="", timed_out=False)
     manager = KernelManager(kernel_name=kernel)
@@ -49,17 +48,19 @@ def run(kernel: str, module: str, limit: float, marker: str) -> Dict[str, Any]:
         language = (getattr(manager.kernel_spec, "language", None) or "python").lower()
         if language != "python":
             value.update(error_type="NotPython", error="the kernel's language is %s" % language)
-            return value
+            emit({"value": value})
+            return
         manager.start_kernel()
         client = manager.client()
         client.start_channels()
-        client.wait_for_ready(timeout=max(1.0, limit * 0.6))
+        client.wait_for_ready(timeout=max(1.0, (until - time.monotonic()) * 0.6))
         _cell(manager, client, until, marker, value)
     except Exception as error:  # NoSuchKernel; FileNotFoundError of argv[0]; RuntimeError: died before replying
         value.update(error_type=type(error).__name__, error=str(error))
         value["timed_out"] = "respond in" in str(error)
     if not value["ok"]:
         value["exit"] = _exit_of(manager)
+    emit({"value": value})  # before the kernel is shut down: on a slow machine that can take longer than is left
     try:
         if client is not None:
             client.stop_channels()
@@ -67,7 +68,6 @@ def run(kernel: str, module: str, limit: float, marker: str) -> Dict[str, Any]:
             manager.shutdown_kernel(now=True)
     except Exception as error:
         sys.stderr.write("shutting the kernel down: %s\n" % error)
-    return value
 
 
 def _cell(manager: Any, client: Any, until: float, marker: str, value: Dict[str, Any]) -> None:
@@ -122,6 +122,7 @@ def _exit_of(manager: Any) -> Any:
 
 
 def main() -> None:
+    began = time.monotonic()  # the limit is the caller's: importing jupyter_client counts
     marker, given = sys.argv[2], json.loads(sys.argv[3])
     private = os.dup(1)
     os.dup2(2, 1)  # the kernel inherits 1 and 2
@@ -139,7 +140,7 @@ def main() -> None:
         loops = asyncio  # type: Any
         loops.set_event_loop_policy(loops.WindowsSelectorEventLoopPolicy())
     try:
-        emit({"value": run(given["kernel"], given["module"], given["limit"], marker)})
+        run(given["kernel"], given["module"], began + given["limit"], marker, emit)
     except ImportError as error:
         emit({"absent": "no-jupyter-client: %s" % error})
     except Exception as error:
