@@ -38,6 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.lab)
+    items.sort(key=lambda item: item.path.name == "test_lab.py")  # side by side, the long ones have to begin first
 
 
 @pytest.hookimpl(wrapper=True)

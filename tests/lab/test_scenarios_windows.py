@@ -241,6 +241,7 @@ def quarantined(triage: Triage) -> tuple[Triage, Path, Path]:
     python = triage.windows.clone_python("3.8", "Python38")
     gone = python.parent / "Lib" / "site-packages" / "tensorflow" / "python" / "_pywrap_tensorflow_internal.pyd"
     gone.unlink()
+    triage.env["PIP_NO_COMPILE"] = "1"  # thousands of .pyc files, that nothing here looks at
     return triage, python, gone
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from textual import events
 
-from tests.pilot import KB, Machine, case_app, case_of, paste, press, shown, wait_for
+from tests.pilot import KB, Machine, case_app, case_of, press, shown, wait_for
 from tftriage.facts import Fact, Facts
 from tftriage.fixes.journal import Journal
 from tftriage.fixes.plans import Plan, Verify, WriteFile
@@ -112,24 +113,28 @@ async def test_not_cured_is_not_called_cured_and_leads_back_to_the_fixes(tmp_pat
         assert isinstance(triage.screen, StartScreen)
 
 
-@pytest.mark.parametrize("after", ["x", "paste", "enter"])
-async def test_a_yes_counts_only_when_it_stands_alone(after: str, tmp_path: Path) -> None:
+BEHIND_IT = {"x": events.Key("x", "x"), "paste": events.Paste("es please"), "enter": events.Key("enter", None)}
+
+
+@pytest.mark.parametrize("after", BEHIND_IT)
+async def test_a_yes_counts_only_when_it_stands_alone(
+    after: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quiet = 2.0  # so that a loaded machine still presses the second key in time
+    monkeypatch.setattr("tftriage.tui.base.QUIET", quiet)
     triage, plan, written = on_machine(tmp_path, CURED)
     async with triage.run_test(size=(80, 24)) as pilot:
         await to_preview(pilot, plan)
         await press(pilot, "x")
         await press(pilot, "y", quiet=0.1)
         await wait_for(pilot, "too quickly")  # something stood before it
-        await pilot.pause(0.6)
-        await pilot.press("y")
-        if after == "paste":
-            await paste(pilot, "es please")
-        else:
-            await press(pilot, after, quiet=0.1)  # something stands behind it
-        await pilot.pause(0.8)
+        await pilot.pause(quiet + 0.2)
+        triage.post_message(events.Key("y", "y"))  # something stands behind it, at once
+        triage.post_message(BEHIND_IT[after])
+        await pilot.pause(quiet + 0.4)
         assert not written.exists() and not Journal().entries()
         assert "nothing done yet" in shown(triage)
-        await press(pilot, "y", quiet=0.6)
+        await press(pilot, "y", quiet=quiet + 0.2)
         await wait_for(pilot, "Fix applied", seconds=20)
         assert written.exists()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pilot import KB, press, shown, wait_for
+from tests.pilot import KB, press, wait_for
 from tests.tui.places import WAYS, go, on_a_machine
 from tftriage.probes import PROBES
 from tftriage.tui import commands
@@ -62,7 +62,7 @@ async def test_the_footer_is_never_cut_off(screen: str, lang: str, tmp_path: Pat
             await go(pilot, screen)
             if lang == "zh":
                 await press(pilot, "l")
-            footer = shown(triage).split("\n")[-1]
+            footer = (await wait_for(pilot, KB.say("key.quit", lang))).split("\n")[-1]
             assert KB.say("key.quit", lang) in footer and "…" not in footer
             first = next(command for command in triage.screen.commands() if command.footer)  # type: ignore[attr-defined]
             assert f" {first.shown} {KB.say(first.message, lang)}" in footer
