@@ -9,7 +9,7 @@ import pytest
 
 from tests import pe_builder
 from tftriage import loader
-from tftriage.collect import dlls, tree
+from tftriage.collect import dlls, pe, tree
 from tftriage.collect.registry import COLLECTORS, Skipped
 
 CRT = "api-ms-win-crt-runtime-l1-1-0.dll"
@@ -119,6 +119,13 @@ def test_missing_exports(machine):
     machine.path = [machine.folder("a"), machine.folder("b")]
     found = machine.tree([root])
     assert found["missing_exports"] == [{"importer": root, "dll": lacking, "count": 1, "names": ["new"]}]
+
+
+def test_missing_exports_of_a_library_with_very_many(machine, monkeypatch):
+    root = machine.file("p", "user.pyd", pe_builder.build({"big.dll": ["old", "new"]}))
+    lacking = machine.file("p", "big.dll", pe_builder.build(exports=["old", "other"]))
+    monkeypatch.setattr(pe, "MANY_EXPORTS", 1)  # then names are looked up one by one
+    assert [(one["dll"], one["names"]) for one in machine.tree([root])["missing_exports"]] == [(lacking, ["new"])]
 
 
 def test_damaged_copies_are_recorded(machine):

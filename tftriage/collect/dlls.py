@@ -5,7 +5,7 @@ order, and a what-if ("this folder on PATH") must be answerable later from the r
 """
 
 import os
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
 from . import cuda, elf, interpreters, pe, places
 from .environment import context_environment, path_folders
@@ -95,6 +95,7 @@ def missing_exports(tree: Tree, search: List[str], elsewhere: List[str]) -> List
     ["?_Xlength@..."]}``.
     """
     found = []
+    exports: Dict[str, Optional[FrozenSet[str]]] = {}
     for importer, facts in list(tree.files.items()):
         if not facts.get("followed") or facts["error"] or tree.late():
             continue
@@ -102,7 +103,13 @@ def missing_exports(tree: Tree, search: List[str], elsewhere: List[str]) -> List
             for path in tree.copies(dll, [*search, *elsewhere])[:8]:
                 copy = tree.files.get(path)
                 if copy and not copy["error"] and copy["machine"] == facts["machine"] and names and not tree.late():
-                    lacking = pe.missing_exports(tree.place(path), names[:4000])
+                    if path not in exports:
+                        exports[path] = pe.exports(tree.place(path))
+                    known = exports[path]
+                    if known is None:
+                        lacking = pe.missing_exports(tree.place(path), names[:4000])
+                    else:
+                        lacking = [name for name in names if name not in known]
                     if lacking:
                         found.append({"importer": importer, "dll": path, "count": len(lacking), "names": lacking[:5]})
     return found
