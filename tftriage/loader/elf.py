@@ -46,17 +46,20 @@ def resolve(
     world = _World(tree, with_path, with_files or {})
     entries: list[Entry] = []
     places: dict[str, tuple[Place, ...]] = {}
+    starts: dict[str, tuple[str, ...]] = {}
     for root in tree.get("roots", ()):
         asker = root if model.folder(root) else world.caller
         places[root] = tuple(world.order((asker,) if asker else ()))
         first = world.root(root)
-        found = model.dressed(model.closure(root, first, world.needs, world.find, str), world.header)
+        closed = model.closure(root, first, world.needs, world.find, str)
+        found = model.dressed(closed.entries, world.header)
+        starts[root] = closed.starts
         entries += found
         if not found[0].failure:
             world.loaded.update({e.name: e.path for e in found if e.path})
     blind = bool(entries) and not world.cache and not any(f in world.folders for f in world.default)
     unlisted = ("ld.so.cache",) if blind else ()
-    return Resolution("elf", tuple(entries), places, (), unlisted, bool(tree.get("incomplete")))
+    return Resolution("elf", tuple(entries), places, (), unlisted, bool(tree.get("incomplete")), starts)
 
 
 class _World:
