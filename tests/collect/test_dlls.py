@@ -9,7 +9,7 @@ import pytest
 
 from tests import pe_builder
 from tftriage import loader
-from tftriage.collect import dlls, tree
+from tftriage.collect import dlls, pe, tree
 from tftriage.collect.registry import COLLECTORS, Skipped
 
 CRT = "api-ms-win-crt-runtime-l1-1-0.dll"
@@ -119,6 +119,13 @@ def test_missing_exports(machine):
     machine.path = [machine.folder("a"), machine.folder("b")]
     found = machine.tree([root])
     assert found["missing_exports"] == [{"importer": root, "dll": lacking, "count": 1, "names": ["new"]}]
+
+
+def test_missing_exports_of_a_library_with_very_many(machine, monkeypatch):
+    root = machine.file("p", "user.pyd", pe_builder.build({"big.dll": ["old", "new"]}))
+    lacking = machine.file("p", "big.dll", pe_builder.build(exports=["old", "other"]))
+    monkeypatch.setattr(pe, "MANY_EXPORTS", 1)  # then names are looked up one by one
+    assert [(one["dll"], one["names"]) for one in machine.tree([root])["missing_exports"]] == [(lacking, ["new"])]
 
 
 def test_damaged_copies_are_recorded(machine):
@@ -238,3 +245,21 @@ def test_roots(tmp_path):
     assert dlls.roots_of({"roots": ["a.dll"], "python": str(python)}, {}) == ["a.dll"]
     with pytest.raises(Skipped):
         COLLECTORS["dlls.tree"].function({})
+
+
+@pytest.mark.parametrize(
+    ("variable", "entries"),
+    [
+        (None, []),
+        ("", []),
+        ("/a", ["/a"]),
+        ("/a:/b;/c", ["/a", "/b", "/c"]),
+        ("/a::b", ["/a", ".", "b"]),
+        (":", [".", "."]),
+    ],
+)
+def test_entries_of_ld_library_path(variable, entries):
+    """ld.so(8): colons or semicolons; an empty entry is the current folder, an empty variable is none."""
+    environment = {} if variable is None else {"LD_LIBRARY_PATH": variable}
+    context = dlls.linux_context({"cwd": "/w"}, environment, [])
+    assert (context["path"], context["program"]) == (entries, None)

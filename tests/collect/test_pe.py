@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import struct
 import subprocess
 import time
 
@@ -48,6 +49,7 @@ def agrees(path):
     assert found["linker"] == said["linker"]
     assert pe.imported_names(path) == said["names"]
     assert pe.missing_exports(path, [*said["exports"], "nowhere"]) == ["nowhere"]
+    assert pe.exports(path) == set(said["exports"])
     return found
 
 
@@ -105,6 +107,31 @@ def test_has_export(tmp_path):
     assert pe.has_export(path, "name300") is False
     assert pe.has_export(path, "") is False
     assert pe.has_export(str(tmp_path / "gone.dll"), "a") is None
+
+
+def test_all_exports_at_one_go(tmp_path, monkeypatch):
+    names = [f"name{number:03}" for number in range(300)]
+    path = write(tmp_path, pe_builder.build(exports=names))
+    assert pe.exports(path) == set(names)
+    assert pe.exports(write(tmp_path, pe_builder.build())) == set()
+    assert pe.exports(str(tmp_path / "gone.dll")) is None
+    path = write(tmp_path, pe_builder.build(exports=names))
+    monkeypatch.setattr(pe, "MAX_NAMES", 2000)  # the names lie too far apart to be read as one piece
+    assert pe.exports(path) is None
+    monkeypatch.setattr(pe, "MANY_EXPORTS", 299)
+    assert pe.exports(path) is None
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2, 4])
+def test_damaged_tables_of_exports_are_unknown_not_empty(tmp_path, cut):
+    raw = pe_builder.build(exports=["first", "second"])
+    path = write(tmp_path, raw)
+    with open(path, "rb") as handle:
+        image = pe.Image(handle, len(raw))
+        names = image.offset(struct.unpack_from("<I", image.at(image.directory(pe.EXPORT)[0], 40), 32)[0])
+    broken = bytearray(raw)
+    struct.pack_into("<I", broken, names + 4, 0x7FFFFFFF >> cut)  # the second name lies far behind the file's end
+    assert pe.exports(write(tmp_path, bytes(broken))) is None
 
 
 @pytest.mark.parametrize(

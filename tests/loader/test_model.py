@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.loader.machine import CUDA, PY37, PYD, SYSTEM32, pe, windows
-from tftriage.loader import base, describe, folder, is_elf, library, resolve
+from tftriage.loader import base, changes, describe, folder, is_elf, library, resolve
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,26 @@ def test_the_description_is_json_and_tells_everything():
     assert (first["importer"], first["failure"]) == (None, "child-absent")
     assert dnn == {
         "name": "cudnn64_7.dll", "chain": [base(PYD)], "importer": base(PYD), "rule": "nowhere", "path": None,
-        "version": None, "machine": None, "failure": "absent", "optional": False, "shadowed": [],
+        "version": None, "machine": None, "failure": "absent", "code": 126, "lacks": [], "lacked_by": None,
+        "older_than": None, "optional": False, "shadowed": [],
         "not_searched": [
             {"path": CUDA + "\\cudnn64_7.dll", "rule": "nowhere", "version": "7.4.1", "machine": "x64"}
         ],
     }  # fmt: skip
     assert (runtime["path"], runtime["version"]) == (SYSTEM32 + "\\msvcp140.dll", "14.29.30139.0")
+    assert root["initialisers"] == ["MSVCP140.dll", base(PYD)]
     assert runtime["shadowed"][0]["path"] == "D:\\b\\msvcp140.dll"
+
+
+def test_what_a_change_would_change():
+    tree = windows({PYD: pe("a.dll", "b.dll"), SYSTEM32 + "\\b.dll": pe(), CUDA + "\\a.dll": pe("c.dll", "b.dll")})
+    before = resolve(tree)
+    told = changes(before, resolve(tree, with_path=[CUDA]))
+    assert [(was and was.failure, will and (will.rule, will.failure)) for was, will in told] == [
+        ("absent", ("path", "child-absent")), (None, ("nowhere", "absent"))
+    ]  # fmt: skip
+    assert [will for _, will in changes(resolve(tree, with_path=[CUDA]), before)][1:] == [None]
+    assert changes(before, before) == []
 
 
 def test_the_system_is_known_by_its_paths():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.loader.machine import CUDA, PY37, PYD, SYSTEM32, pe, windows
-from tftriage.loader import Entry, resolve
+from tftriage.loader import Entry, base, resolve
 from tftriage.loader.windows import CONDA_FOLDERS
 
 
@@ -267,3 +267,57 @@ def test_with_path_comes_before_path():
     tree = windows({PYD: pe("dep.dll"), "D:\\a\\dep.dll": pe(), "D:\\b\\dep.dll": pe()}, path=("D:\\a",))
     assert entry(tree, "dep.dll").path == "D:\\a\\dep.dll"
     assert entry(tree, "dep.dll", with_path=["D:\\b"]).path == "D:\\b\\dep.dll"
+
+
+def test_a_library_that_lacks_a_function_is_to_blame_and_its_importers_are_victims():
+    runtime, user = SYSTEM32 + "\\msvcp140.dll", SYSTEM32 + "\\user.dll"
+    files = {PYD: pe("user.dll"), user: pe("MSVCP140.dll"), runtime: pe(), "D:\\b\\msvcp140.dll": pe()}
+    lacks = {"importer": user, "dll": runtime, "count": 2, "names": ["?new@@", "?newer@@"]}
+    tree = windows(files) | {"missing_exports": [lacks, {"importer": "D:\\other.dll", "dll": user, "names": ["x"]}]}
+    found = entry(tree, "msvcp140.dll")
+    assert (found.failure, found.symbols, found.lacked_by) == ("export-missing", ("?new@@", "?newer@@"), "user.dll")
+    assert [one.failure for one in resolve(tree).entries] == ["child-absent", "child-absent", "export-missing"]
+    lacks["dll"] = "D:\\b\\msvcp140.dll"  # the copy that does not win harms nobody
+    assert resolve(tree).complete
+    del lacks["names"]
+    tree["context"]["path"], tree["context"]["loaded"] = ["D:\\b"], ["D:\\b\\msvcp140.dll"]
+    assert entry(tree, "msvcp140.dll").symbols == ("?",)  # loaded already, and lacking all the same
+
+
+def test_the_order_in_which_initialisers_run():
+    """Depth first, as the tables name them; what is loaded already or comes late does not start (again)."""
+    files = {
+        PYD: pe("a.dll", "python37.dll", "b.dll", late=("late.dll",)), SYSTEM32 + "\\a.dll": pe("C.dll", "b.dll"),
+        SYSTEM32 + "\\b.dll": pe("a.dll", "d.dll"), SYSTEM32 + "\\c.dll": pe("KERNEL32.dll", "a.dll"),
+        SYSTEM32 + "\\d.dll": pe(), SYSTEM32 + "\\late.dll": pe(), PY37 + "\\python37.dll": pe(),
+    }  # fmt: skip
+    assert resolve(windows(files)).starts[PYD] == ("C.dll", "d.dll", "b.dll", "a.dll", base(PYD))
+    assert resolve(windows(files, loaded=[SYSTEM32 + "\\b.dll"])).starts[PYD] == ("C.dll", "a.dll", base(PYD))
+
+
+def test_what_is_loaded_needs_nothing_more_even_from_a_folder_nobody_listed():
+    tree = windows({PYD: pe("x.dll"), SYSTEM32 + "\\x.dll": pe("gone.dll")}, loaded=["E:\\run\\x.dll"])
+    assert [(one.name, one.rule, one.path) for one in resolve(tree).entries][1:] == [
+        ("x.dll", "loaded", "E:\\run\\x.dll")
+    ]
+    assert resolve(tree).complete
+
+
+@pytest.mark.parametrize(
+    ("have", "linkers", "older_than"),
+    [
+        ("14.16.27012.6", ("14.24", "14.0"), "14.24"),
+        ("14.24.28127.4", ("14.24",), None),  # the same
+        ("14.29.30139.0", ("14.24",), None),
+        ("14.9.1.1", ("14.10",), "14.10"),  # numbers, not texts
+        ("12.0.40660.0", ("14.24",), None),  # another runtime altogether
+        (None, ("14.24",), None),
+        ("14.0.24215.1", ("2.40", None), None),  # linked by another linker
+    ],
+)
+def test_a_runtime_older_than_the_linker_of_a_module_that_uses_it(have, linkers, older_than):
+    names = [f"m{number}.dll" for number in range(len(linkers))]
+    files = {PYD: pe("MSVCP140.dll", *names), SYSTEM32 + "\\msvcp140.dll": pe(file_version=have, linker="14.29")}
+    files |= {f"{SYSTEM32}\\{name}": pe(linker=linker) for name, linker in zip(names, linkers, strict=True)}
+    assert entry(windows(files), "msvcp140.dll").older_than == older_than
+    assert resolve(windows(files)).complete  # it loads all the same

@@ -330,3 +330,11 @@ def test_unknown_when_absence_is_not_proved_or_a_file_cannot_be_read():
     assert locked.reason == f"dlls.tree: {S32}\\cudnn64_7.dll cannot be read"
     assert chain(tree(roots=["cudart64_101.dll"])).reason == "dlls.tree: no native module was recorded"
     assert run("import_chain", Tables()).reason == "dlls.tree: not-recorded"
+
+
+def test_a_lacking_function_is_shown_but_left_to_the_question_whose_it_is():
+    lacks = [{"importer": PYD, "dll": f"{S32}\\MSVCP140.dll", "count": 1, "names": ["?x@@"]}]
+    found = chain(tree(missing_exports=lacks))
+    assert found.answer == "complete"
+    assert [(one.key, one.params.get("symbol")) for one in found.evidence][1] == ("export.lacks", "?x@@")
+    assert chain(tree(("cudnn64_7.dll",), missing_exports=lacks)).answer == "cudnn-missing"

@@ -231,3 +231,9 @@ def test_linux_child_and_symbols():
 def test_linux_32_bit_copy_elsewhere_is_no_cure():
     files = {"/opt/32/libcudart.so.10.1": elf(32), LIB + "/libcudnn.so.7": elf()}
     assert libs(ltree(files), tf__libraries=opened(cudart=GONE.format("libcudart.so.10.1"))).answer == "cuda-missing"
+
+
+def test_a_library_that_lacks_functions_is_another_version_even_before_it_is_opened():
+    files = have(*NAMES) | {f"{PATH}\\cudnn64_7.dll": pe("cudart64_101.dll")}
+    lacks = [{"importer": f"{PATH}\\cudnn64_7.dll", "dll": f"{PATH}\\cudart64_101.dll", "count": 1, "names": ["f"]}]
+    assert libs(tree(files, missing_exports=lacks)).answer == "cuda-other-version"

@@ -10,11 +10,13 @@ Layout: Microsoft, "PE Format" (learn.microsoft.com/windows/win32/debug/pe-forma
 
 import os
 import struct
-from typing import Any, BinaryIO, Dict, List, Optional, Tuple
+from typing import Any, BinaryIO, Dict, FrozenSet, List, Optional, Tuple
 
 MACHINES = {0x8664: "x64", 0x14C: "x86", 0xAA64: "arm64"}
 MAX_TABLE = 4096  # entries of a table that are read; the largest real import table seen has fewer than 100
 MAX_EXPORTS = 200000
+MANY_EXPORTS = 20000  # with more, looking up single names is cheaper than reading all of them
+MAX_NAMES = 4 << 20  # bytes of a table of names that is read at one go
 EXPORT, IMPORT, RESOURCE, DELAY = 0, 1, 2, 13  # numbers of the data directories
 VERSION_RESOURCE = 16
 FIXED_INFO = 0xFEEF04BD
@@ -227,6 +229,36 @@ def export_rva(image: Image, name: str) -> Optional[int]:
         else:
             high = middle
     return None
+
+
+def export_names(image: Image) -> Optional[FrozenSet[str]]:
+    """All exported names, read at one go; None when there are too many for that, or the table is damaged."""
+    count, _, names, _ = _exports(image)
+    raw = image.at(names, 4 * count)
+    if count > MANY_EXPORTS or len(raw) < 4 * count:
+        return None
+    pointers = struct.unpack("<{}I".format(count), raw)
+    first = min(pointers) if pointers else 0
+    span = max(pointers) - first + 4096 if pointers else 0
+    if span > MAX_NAMES:
+        return None
+    text = image.at(first, span)
+    found = []
+    for pointer in pointers:
+        end = text.find(b"\0", pointer - first)
+        if end < 0:
+            return None
+        found.append(text[pointer - first : end].decode("ascii", "backslashreplace"))
+    return frozenset(found)
+
+
+def exports(path: str) -> Optional[FrozenSet[str]]:
+    """The names that a DLL exports; None when it cannot be read or has too many to read them all."""
+    try:
+        with open(path, "rb") as handle:
+            return export_names(Image(handle, os.fstat(handle.fileno()).st_size))
+    except (Damaged, OSError, struct.error, ValueError, OverflowError):
+        return None
 
 
 def has_export(path: str, name: str) -> Optional[bool]:

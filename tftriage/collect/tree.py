@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from functools import lru_cache
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from . import elf, pe, places
@@ -10,6 +11,7 @@ from . import elf, pe, places
 BUDGET = 40.0  # seconds; then the tree is returned as far as it got, marked ``incomplete``
 MAX_FILES = 800
 MAX_NAMES = 600
+NOT_LIBRARIES = (".lib", ".h", ".pdb", ".txt", ".py", ".zip", ".a", ".json", ".manifest")
 
 
 class Tree:
@@ -114,6 +116,11 @@ def closure(
     return list(needed.values()), sorted(api_sets)
 
 
+@lru_cache(maxsize=None)
+def _stem(name: str) -> str:
+    return re.sub(r"(\.dll|\.so[.0-9]*)$", "", name)
+
+
 def looks_like(name: str, wanted: str) -> bool:
     """Whether a file is probably ``wanted`` under another name.
 
@@ -121,8 +128,8 @@ def looks_like(name: str, wanted: str) -> bool:
     cudnn64_7.dll; cublas64_100.dll does not look like cublas64_10.dll, nor msvcp140_1.dll like msvcp140.dll.
     """
     name, wanted = name.lower(), wanted.lower()
-    stem = re.sub(r"(\.dll|\.so[.0-9]*)$", "", wanted)
-    if name == wanted or name.endswith((".lib", ".h", ".pdb", ".txt", ".py", ".zip", ".a", ".json", ".manifest")):
+    stem = _stem(wanted)
+    if stem not in name or name == wanted or name.endswith(NOT_LIBRARIES):
         return False
     if wanted.endswith(".dll"):
         after = r"[ ._(\-].*" if places.CUDA_LIBRARY.match(wanted) else r"(\.dll.+| .*|\(.*)"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tftriage.loader import elf, windows
-from tftriage.loader.model import Copy, Entry, Header, Library, Resolution, Via, base, folder, library
+from tftriage.loader.model import CODES, Copy, Entry, Header, Library, Resolution, Via, base, folder, library
 
 __all__ = [
     "Copy",
@@ -16,6 +16,7 @@ __all__ = [
     "Library",
     "Resolution",
     "base",
+    "changes",
     "describe",
     "folder",
     "is_elf",
@@ -48,6 +49,21 @@ def resolve(
     return system(tree, via=via, with_path=with_path, with_files=with_files)
 
 
+def changes(before: Resolution, after: Resolution) -> list[tuple[Entry | None, Entry | None]]:
+    """The libraries about which two resolutions of the same roots differ: (as it was, as it would be).
+
+    ``None`` stands for a library that only the other one comes to, because its importer was not found.
+    """
+    was = {(one.root, one.name.lower()): one for one in before.entries}
+    will = {(one.root, one.name.lower()): one for one in after.entries}
+
+    def fate(entry: Entry | None) -> tuple[str | None, str | None] | None:
+        return (entry.path, entry.failure) if entry else None
+
+    keys = [*will, *(key for key in was if key not in will)]
+    return [(was.get(key), will.get(key)) for key in keys if fate(was.get(key)) != fate(will.get(key))]
+
+
 def describe(resolution: Resolution) -> dict[str, Any]:
     """A resolution as JSON-able values, for ``tftriage dlls``: each library and what was decided about it."""
 
@@ -61,7 +77,11 @@ def describe(resolution: Resolution) -> dict[str, Any]:
             "version": entry.version,
             "machine": entry.machine,
             "failure": entry.failure,
-            "optional": entry.optional,
+            "code": CODES[entry.failure] if entry.failure and resolution.format == "pe" else None,
+            "lacks": list(entry.symbols),
+            "lacked_by": entry.lacked_by or None,
+            "older_than": entry.older_than,
+            "optional": entry.optional or library(entry.root).kind == "optional",
             "shadowed": [msgspec.to_builtins(copy) for copy in entry.shadowed],
             "not_searched": [msgspec.to_builtins(copy) for copy in entry.unsearched],
         }
@@ -75,6 +95,7 @@ def describe(resolution: Resolution) -> dict[str, Any]:
                 "root": root,
                 "search_order": [{"rule": place.rule, "folder": place.folder} for place in order],
                 "libraries": [one(entry) for entry in resolution.of(root)],
+                "initialisers": list(resolution.starts.get(root, ())),
             }
             for root, order in resolution.places.items()
         ],

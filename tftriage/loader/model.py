@@ -18,8 +18,12 @@ Rule = Literal[
     "root", "loaded", "known-dll", "api-set", "pyd-folder", "python-folder", "dll-directory", "system32",
     "windows", "cwd", "path", "rpath", "ld-library-path", "runpath", "cache", "default", "nowhere",
 ]  # fmt: skip
-Failure = Literal["absent", "child-absent", "wrong-machine", "not-a-pe", "unreadable"]
+Failure = Literal["absent", "child-absent", "wrong-machine", "not-a-pe", "unreadable", "export-missing"]
 Via = Literal["extension", "runtime", "ctypes"]
+# The Windows error that each failure ends in; when every file is in order, only an initialiser can fail: 1114.
+CODES: dict[Failure, int] = {
+    "absent": 126, "child-absent": 126, "wrong-machine": 193, "not-a-pe": 193, "unreadable": 5, "export-missing": 127,
+}  # fmt: skip
 
 
 class Copy(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -46,7 +50,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``chain`` leads from the root to the direct importer. ``optional`` marks what is only needed on first use
     (delay-loaded): its absence does not break the load. ``child-absent`` says that the file itself is in
-    order and something that it imports is not.
+    order and something that it imports is not. ``symbols`` are functions that ``lacked_by`` imports and this
+    file does not export (failure ``export-missing``). ``older_than`` is the linker version of the newest module
+    that uses this Visual C++ runtime, when the runtime is older: a crash or 127 that no file explains.
     """
 
     name: str
@@ -60,6 +66,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     optional: bool = False
     shadowed: tuple[Copy, ...] = ()
     unsearched: tuple[Copy, ...] = ()
+    symbols: tuple[str, ...] = ()
+    lacked_by: str = ""
+    older_than: str | None = None
 
     @property
     def importer(self) -> str:
@@ -85,7 +94,8 @@ class Resolution(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer of the model.
 
     ``unlisted`` names folders of the search order that nobody looked into, ``incomplete`` says that the
-    observation was cut short: then "absent" is not proved.
+    observation was cut short: then "absent" is not proved. ``starts`` lists for each root the libraries whose
+    initialisers run, in order: the suspects of error 1114.
     """
 
     format: Literal["pe", "elf"]
@@ -94,6 +104,7 @@ class Resolution(msgspec.Struct, frozen=True, omit_defaults=True):
     ignored: tuple[Ignored, ...] = ()
     unlisted: tuple[str, ...] = ()
     incomplete: bool = False
+    starts: dict[str, tuple[str, ...]] = {}
 
     @property
     def failed(self) -> tuple[Entry, ...]:
@@ -113,31 +124,43 @@ class Resolution(msgspec.Struct, frozen=True, omit_defaults=True):
 Header = Mapping[str, Any]
 Needs = Callable[[str], list[tuple[str, bool]]]
 Find = Callable[[str, tuple[str, ...]], Found]
+Lacks = Callable[[str, str], tuple[str, ...]]
 _Job = tuple[str, tuple[str, ...], bool]  # key, the paths from the root to this file, whether it is optional
 
 
-def closure(root: str, first: Found, needs: Needs, find: Find, fold: Callable[[str], str]) -> list[Entry]:
+class Closure(msgspec.Struct, frozen=True):
+    """Everything that a root needs, and the names in the order in which their initialisers run."""
+
+    entries: list[Entry]
+    starts: tuple[str, ...]
+
+
+def closure(
+    root: str, first: Found, needs: Needs, find: Find, fold: Callable[[str], str], lacks: Lacks | None = None
+) -> Closure:
     """Everything that ``root`` needs, each name once, breadth first, hard imports before delay-loaded ones.
 
     ``needs(path)`` lists what a file imports with a flag for delay-loaded names; ``find(name, paths)``
     searches for one name on behalf of the last of ``paths`` (the others are its importers); ``fold`` makes
-    names equal that the system takes for equal.
+    names equal that the system takes for equal; ``lacks(importer, library)`` are the functions that one file
+    imports from another and does not find there.
     """
     name = base(root)
     entries = {fold(name): Entry(name, root, (), first.rule, first.path, failure=first.failure,
                                  shadowed=first.shadowed, unsearched=first.unsearched)}  # fmt: skip
-    parents: dict[str, set[str]] = {}
+    imports: dict[str, list[str]] = {}  # of each file, the hard ones
     start = (fold(name), (first.path or name,), False)
     hard, delayed = deque[_Job]([start]), deque[_Job]()
     while hard or delayed:
         key, paths, optional = hard.popleft() if hard else delayed.popleft()
         entry = entries[key]
-        if entry.path is None or entry.failure is not None:
-            continue
+        if entry.path is None or entry.failure is not None or entry.rule == "loaded":
+            continue  # what is loaded already has all that it needs
+        imports.pop(key, None)
         for child, late in needs(entry.path):
             child_key = fold(child)
             if not late:
-                parents.setdefault(child_key, set()).add(key)
+                imports.setdefault(key, []).append(child_key)
             if child_key in entries and not (entries[child_key].optional and not late and not optional):
                 continue
             found = find(child, paths)
@@ -147,12 +170,30 @@ def closure(root: str, first: Found, needs: Needs, find: Find, fold: Callable[[s
             )  # fmt: skip
             line = delayed if late or optional else hard
             line.append((child_key, (*paths, found.path or child), late or optional))
-    return list(_blame(entries, parents).values())
+    if lacks:
+        _mark_lacking(entries, imports, lacks)
+    return Closure(list(_blame(entries, imports).values()), _starts(fold(name), entries, imports))
 
 
-def _blame(entries: dict[str, Entry], parents: dict[str, set[str]]) -> dict[str, Entry]:
+def _mark_lacking(entries: dict[str, Entry], imports: Mapping[str, list[str]], lacks: Lacks) -> None:
+    """Fail the files that do not export what one of their importers asks for."""
+    for key, children in imports.items():
+        for child in children:
+            importer, entry = entries[key], entries[child]
+            symbols = lacks(importer.path, entry.path) if importer.path and entry.path else ()
+            if symbols and entry.failure is None:
+                entries[child] = msgspec.structs.replace(
+                    entry, failure="export-missing", symbols=tuple(symbols), lacked_by=importer.name
+                )
+
+
+def _blame(entries: dict[str, Entry], imports: Mapping[str, list[str]]) -> dict[str, Entry]:
     """Mark as ``child-absent`` every file that hard-imports, directly or not, one that fails."""
     done = dict(entries)
+    parents: dict[str, set[str]] = {}
+    for key, children in imports.items():
+        for child in children:
+            parents.setdefault(child, set()).add(key)
     queue = deque(key for key, entry in entries.items() if entry.failure)
     while queue:
         for key in parents.get(queue.popleft(), ()):
@@ -160,6 +201,25 @@ def _blame(entries: dict[str, Entry], parents: dict[str, set[str]]) -> dict[str,
                 done[key] = msgspec.structs.replace(done[key], failure="child-absent")
                 queue.append(key)
     return done
+
+
+def _starts(root: str, entries: Mapping[str, Entry], imports: Mapping[str, list[str]]) -> tuple[str, ...]:
+    """The initialisers in the order in which they run: what a file imports before itself, each once."""
+    done: list[str] = []
+    seen: set[str] = {root}
+    stack = [(root, iter(imports.get(root, ())))]
+    while stack:
+        key, rest = stack[-1]
+        child = next((one for one in rest if one not in seen), None)
+        if child is not None:
+            seen.add(child)
+            stack.append((child, iter(imports.get(child, ()))))
+            continue
+        stack.pop()
+        entry = entries[key]
+        if entry.path and entry.rule != "loaded":
+            done.append(entry.name)
+    return tuple(done)
 
 
 def dressed(entries: Iterable[Entry], header: Callable[[str], Header | None]) -> list[Entry]:

@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from tftriage.loader import model
 from tftriage.loader.model import Copy, Entry, Found, Header, Ignored, Place, Resolution, Rule, Via
 
@@ -49,6 +51,7 @@ def resolve(
     world = _World(tree, with_path, with_files or {})
     entries: list[Entry] = []
     places: dict[str, tuple[Place, ...]] = {}
+    starts: dict[str, tuple[str, ...]] = {}
     for root in tree.get("roots", ()):
         kind = via or _kind(root)
         places[root] = tuple(world.order(kind, root))
@@ -57,8 +60,10 @@ def resolve(
         def find(name: str, _paths: tuple[str, ...], order: tuple[Place, ...] = places[root]) -> Found:
             return world.find(name, order)
 
-        found = model.dressed(model.closure(root, first, world.needs, find, str.lower), world.header)
+        closed = model.closure(root, first, world.needs, find, str.lower, world.lacks)
+        found = _outdated(model.dressed(closed.entries, world.header), world)
         entries += found
+        starts[root] = closed.starts
         if not found[0].failure:  # what failed to load is unloaded again
             world.loaded.update({e.name.lower(): e.path for e in found if e.path and not e.optional})
     used = {place.folder for order in places.values() for place in order if place.rule == "system32"}
@@ -69,7 +74,33 @@ def resolve(
         tuple(world.ignored),
         tuple(sorted(f for f in used if not world.listed(f))),
         bool(tree.get("incomplete")),
+        starts,
     )
+
+
+def _outdated(entries: list[Entry], world: _World) -> list[Entry]:
+    """Mark Visual C++ runtimes that are older than the linker of a module that uses them.
+
+    The installed runtime must be at least as new as the newest build tools of any module of the process
+    (Microsoft, "C++ binary compatibility between Visual Studio versions").
+    """
+    linkers = ((e.name, _fourteen((world.header(e.path) or {}).get("linker"))) for e in entries if e.path)
+    built = {name: linker for name, linker in linkers if linker}
+
+    def one(entry: Entry) -> Entry:
+        have = _fourteen(entry.version) if model.library(entry.name).kind == "vc-runtime" else None
+        newest = max((linker for name, linker in built.items() if name != entry.name), default=None)
+        if not have or not newest or have >= newest:
+            return entry
+        return msgspec.structs.replace(entry, older_than=f"14.{newest[1]}")
+
+    return [one(entry) for entry in entries]
+
+
+def _fourteen(version: str | None) -> tuple[int, int] | None:
+    """(14, 24) of "14.24" or "14.24.28127.4"; None for linkers and files that are not of Visual C++ 14."""
+    numbers = re.match(r"14\.(\d+)", version or "")
+    return (14, int(numbers[1])) if numbers else None
 
 
 def _kind(root: str) -> Via:
@@ -91,6 +122,10 @@ class _World:
         self.known = {f"{name}.dll" for name in KNOWN_DLLS}
         self.known |= {name.lower() for name in self.context.get("known_dlls") or ()}
         self.api_sets = {name.lower() for name in tree.get("apisets") or ()}
+        self.lacking = {
+            (_key(one["importer"]), _key(one["dll"])): tuple(one.get("names") or ("?",))
+            for one in tree.get("missing_exports") or ()
+        }
         self.folders: dict[str, dict[str, str]] = {}
         self.looked_into = {_key(folder) for folder in tree.get("folders") or {}}
         for where, names in (tree.get("folders") or {}).items():
@@ -107,7 +142,7 @@ class _World:
         self.loaded: dict[str, str] = {}
         for name in (*self.context.get("loaded", ()), *self._started()):
             where, short = ntpath.split(name)
-            copy = self._in(where or self.python_folder, short)
+            copy = self._in(where or self.python_folder, short) or (name if where else None)
             if copy:
                 self.loaded[short.lower()] = copy
 
@@ -149,6 +184,10 @@ class _World:
 
     def _in(self, folder: str, name: str) -> str | None:
         return self.folders.get(_key(folder), {}).get(name.lower()) if folder else None
+
+    def lacks(self, importer: str, dll: str) -> tuple[str, ...]:
+        """The functions that one file imports from another and that are not there."""
+        return self.lacking.get((_key(importer), _key(dll)), ())
 
     def needs(self, path: str) -> list[tuple[str, bool]]:
         header = self.header(path) or {}

@@ -208,7 +208,9 @@ def import_chain(facts: Facts, tables: Tables) -> Finding:
     entries = [entry for root in roots for entry in resolution.of(root)]
     lines = [Evidence("chain.root", {"file": loader.base(roots[0]), "count": str(len(entries))})]
     lines += _side_notes(entries, resolution)
-    failed = [entry for entry in resolution.failed if entry in entries]
+    lacking = [entry for entry in resolution.failed if entry in entries and entry.failure == "export-missing"]
+    failed = [entry for entry in resolution.failed if entry in entries and entry not in lacking]
+    lines += _lacking_evidence(lacking)  # error 127: ``export_owner`` says whose fault that is
     if not failed:
         return Finding("complete", (*lines, Evidence("chain.complete", {"count": str(len(entries))}, "ok")))
     if resolution.unlisted:
@@ -255,6 +257,14 @@ def _judge(lacks: Sequence[Lack], broken: Sequence[loader.Entry]) -> tuple[str, 
     if lacks:
         return "other-missing", list(lacks), None
     return UNKNOWN, [], broken[0]
+
+
+def _lacking_evidence(lacking: Iterable[loader.Entry]) -> list[Evidence]:
+    return [
+        Evidence("export.lacks", {"dll": e.path or e.name, "importer": e.lacked_by, "symbol": e.symbols[0],
+                                  "count": str(len(e.symbols))}, "bad")
+        for e in lacking
+    ]  # fmt: skip
 
 
 def _broken_evidence(broken: Iterable[loader.Entry]) -> list[Evidence]:

@@ -306,7 +306,7 @@ def _verdict(
     if code == 193 or _NO_ELF.search(error) or (guilty and guilty.failure in ("wrong-machine", "not-a-pe")):
         file = (guilty.path if guilty else None) or one.get("path") or name
         return Finding("wrong-machine", (Evidence("dll.wrong-machine", {"path": file}, "bad"),), {"dll": file})
-    if code == 127 or "undefined symbol" in error:
+    if code == 127 or "undefined symbol" in error or (guilty and guilty.failure == "export-missing"):
         values = {"dll": name, "wanted_version": "?", "found_version": "?"}
         return Finding("cuda-other-version", (Evidence("lib.other-exports", {"dll": name}, "bad"),), values)
     told = _NO_SO.search(error)
