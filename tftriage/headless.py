@@ -236,7 +236,8 @@ def diagnosis_json(session: Session, lang: str) -> dict[str, Any]:
 
 # --- doctor ------------------------------------------------------------------------------------------------
 
-SLOW = {"usage.sample", "jupyter.import", "names.ascii_import"}  # on request: seconds of sampling, a kernel start
+# On request: seconds of sampling, a kernel start, a minute of computing.
+SLOW = {"usage.sample", "usage.workload", "jupyter.import", "names.ascii_import"}
 
 
 def doctor(options: Namespace) -> int:

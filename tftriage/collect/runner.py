@@ -28,12 +28,14 @@ MODULES = (
     ("dlls", "dlls."),
     ("jupyter", "jupyter.kernels jupyter.server"),
     ("security", "security."),
-    ("usage", "usage."),
+    ("usage", "usage.sample"),
+    ("workload", "usage.workload"),
     ("names", "names."),
     ("target", "target. tf. jupyter.import"),
 )
 # These import TensorFlow, which takes gigabytes of memory and the GPU: one after another, in the order of the requests.
-ALONE = ("tf.import", "tf.gpus", "tf.operation", "tf.libraries", "jupyter.import", "names.ascii_import")
+ALONE = ("tf.import", "tf.gpus", "tf.operation", "tf.libraries", "jupyter.import", "names.ascii_import",
+         "usage.workload")  # fmt: skip
 AT_ONCE = 8  # other collectors at a time; they mostly wait
 LONGEST_LINE = 1024 * 1024  # characters of a request
 Answer = Tuple[str, Any, str, str]  # status, value, source, note

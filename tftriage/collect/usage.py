@@ -4,6 +4,7 @@ import ctypes
 import os
 import re
 import sys
+import threading
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -185,8 +186,9 @@ class Processes:
         return found[:TOP]
 
 
-def sample(seconds: float, interval: float = INTERVAL) -> Dict[str, Any]:
-    """Sample for ``seconds``. A reading that takes longer than the interval makes the next one later."""
+def sample(seconds: float, interval: float = INTERVAL, stop: Optional[threading.Event] = None) -> Dict[str, Any]:
+    """Sample for ``seconds``, or until ``stop``. A reading that takes longer than the interval makes the next later."""
+    stop = stop or threading.Event()
     began = time.monotonic()
     end = began + seconds
     try:
@@ -200,9 +202,8 @@ def sample(seconds: float, interval: float = INTERVAL) -> Dict[str, Any]:
     cores, disks, last = processor_times(), disk_times(), time.monotonic()
     while True:
         left = end - time.monotonic()
-        if left <= 0:
+        if left <= 0 or stop.wait(min(interval, left)):
             break
-        time.sleep(min(interval, left))
         now = time.monotonic()
         at = now - began
         found = _devices(nvml, smi, end - now)

@@ -15,11 +15,12 @@ from tftriage.probes import (
     spelling,
     starting,
     usage,
+    workload,
 )
 from tftriage.probes.base import PROBES, Evidence, Finding, Probe
 
 __all__ = [
     "PROBES", "Evidence", "Finding", "Probe",
     "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "logs", "names", "packages", "search",
-    "spelling", "starting", "usage",
+    "spelling", "starting", "usage", "workload",
 ]  # fmt: skip
