@@ -20,13 +20,15 @@ from . import child, registry
 
 # Which module observes which fact, so that one that cannot be imported still answers for its facts.
 MODULES = (
-    ("system", "system."),
+    ("settings", "system.settings system.vcruntime"),
+    ("system", "system.os system.locale system.user system.cpu system.memory"),
     ("environment", "env."),
     ("pythons", "pythons."),
     ("cuda", "cuda."),
     ("gpu", "gpu."),
     ("dlls", "dlls."),
     ("jupyter", "jupyter.kernels jupyter.server"),
+    ("running", "jupyter.running"),
     ("security", "security."),
     ("usage", "usage.sample"),
     ("workload", "usage.workload"),

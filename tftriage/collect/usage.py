@@ -137,7 +137,10 @@ def disk_between(before: Disk, after: Disk, seconds: float) -> Optional[Dict[str
 
 def gpu_sample(found: Dict[str, Any], at: float) -> List[Dict[str, Any]]:
     """The fields of ``gpu.devices`` that change."""
-    names = ("index", "utilization", "memory_utilization", "power", "clock_sm", "pstate", "memory_used")
+    names = (
+        "index", "utilization", "memory_utilization", "power", "clock_sm", "pstate", "memory_used", "temperature",
+        "throttle", "pcie_gen", "pcie_width",
+    )  # fmt: skip
     return [dict({name: device.get(name) for name in names}, t=round(at, 2)) for device in found["devices"]]
 
 
@@ -192,7 +195,7 @@ def sample(seconds: float, interval: float = INTERVAL, stop: Optional[threading.
     began = time.monotonic()
     end = began + seconds
     try:
-        nvml = gpu.start_nvml()
+        nvml = gpu.nvml_or_reason()[0]
     except Failed:  # a dead driver: the rest can still be read
         nvml = None
     smi = gpu.find_smi(os.environ) if nvml is None else None
