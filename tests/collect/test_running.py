@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tftriage.collect import running
-from tftriage.collect.registry import COLLECTORS, Absent, Failed
+from tftriage.collect.registry import COLLECTORS, Absent, Skipped
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_nothing_runs(monkeypatch):
     with pytest.raises(Absent):
         COLLECTORS["jupyter.running"].function({})
     monkeypatch.setitem(sys.modules, "psutil", None)
-    with pytest.raises(Failed, match="no-psutil"):
+    with pytest.raises(Skipped, match="no-psutil"):
         COLLECTORS["jupyter.running"].function({})
 
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from . import jupyter, places
 from .environment import relevant
-from .registry import Absent, Failed, collector
+from .registry import Absent, Skipped, collector
 
 MAX_PROCESSES = 50  # of ours; more say nothing new
 TENSORFLOW = re.compile(r"_pywrap_tensorflow|libtensorflow|tensorflow_framework", re.I)
@@ -80,7 +80,7 @@ def running(args: Dict[str, Any]) -> Tuple[Any, str]:
     try:
         import psutil
     except ImportError as problem:
-        raise Failed("no-psutil: {}".format(problem))
+        raise Skipped("no-psutil: {}".format(problem))
     found: List[Dict[str, Any]] = []
     for process in psutil.process_iter():
         words = _tried(process.cmdline) or []

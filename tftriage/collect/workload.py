@@ -125,7 +125,8 @@ def workload(args: Dict[str, Any]) -> Any:
     if answer.begun is None:
         raise Failed(died(answer) or "no answer")
     for phase in value["phases"]:
-        phase["began"], phase["ended"] = phase["began"] - sampler.began, phase["ended"] - sampler.began
+        for key in ("began", "ended"):  # seconds since the sampling began
+            phase[key] = round(phase[key] - sampler.began, 3)
         phase["during"] = during(sample, phase)
     value.update(ending(answer), log=answer.log)
     value["error"] = value["error"] or died(answer)
