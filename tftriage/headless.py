@@ -236,19 +236,15 @@ def diagnosis_json(session: Session, lang: str) -> dict[str, Any]:
 
 # --- doctor ------------------------------------------------------------------------------------------------
 
-SLOW = {"usage.sample", "jupyter.import", "names.ascii_import"}  # on request: seconds of sampling, a kernel start
+# On request: seconds of sampling, a kernel start, a minute of computing.
+SLOW = {"usage.sample", "usage.workload", "jupyter.import", "names.ascii_import"}
 
 
 def doctor(options: Namespace) -> int:
     """``tftriage doctor``: every probe, what is wrong first."""
     kb = load()
     if options.list:
-        listing = [{"probe": p.name, "answers": list(p.answers), "needs": list(p.needs)} for p in PROBES.values()]
-        if options.json:
-            out_json(listing)
-        for row in () if options.json else listing:
-            out(f"{row['probe']:<20} {' | '.join(row['answers'])}")
-        return OK
+        return _doctor_list(kb, options)
     unknown = [name for name in options.probe if name not in PROBES]
     if unknown:
         raise Stop(USAGE, kb.say("error.no-such-probe", options.lang, probe=", ".join(unknown)))
@@ -257,6 +253,26 @@ def doctor(options: Namespace) -> int:
         return _doctor(session, options)
     finally:
         session.close()
+
+
+def _doctor_list(kb: Knowledge, options: Namespace) -> int:
+    """Every probe with its question, its answers, and how a person looks by hand."""
+    rows: list[dict[str, Any]] = []
+    for probe in PROBES.values():
+        node = next(node for node in kb.nodes.values() if node.probe == probe.name)
+        rows.append({
+            "probe": probe.name, "answers": list(probe.answers), "needs": list(probe.needs),
+            "on_request": any(name in SLOW for name in probe.needs),
+            "ask": node.ask[options.lang], "by_hand": node.by_hand[options.lang],
+        })  # fmt: skip
+    if options.json:
+        out_json(rows)
+        return OK
+    for row in rows:
+        out(f"{row['probe']:<20} {' | '.join(row['answers'])}")
+        out(f"{'':<20} {row['ask']}")
+        out(f"{'':<20} > {' '.join(row['by_hand'].split())}")
+    return OK
 
 
 def _doctor(session: Session, options: Namespace) -> int:

@@ -57,10 +57,40 @@ def test_exists_as_the_loader_sees_it(tmp_path):
 
 
 def test_stored_values_keep_type_and_leave_secrets():
-    found = environment.describe_stored(MACHINE)
-    assert found["Path"] == {"type": "REG_EXPAND_SZ", "value": MACHINE["Path"][1]}
+    found = environment.describe_stored(MACHINE, PROCESS)
+    assert (found["Path"]["type"], found["Path"]["value"]) == MACHINE["Path"]
+    folders = [r"C:\Windows\system32", r"C:\CUDA\v10.1\bin", r"C:\both"]
+    assert [one["folder"] for one in found["Path"]["entries"]] == folders
+    assert [one["entry"] for one in found["Path"]["entries"]] == MACHINE["Path"][1].split(";")
     assert found["variables"] == {"CUDA_PATH": {"type": "REG_SZ", "value": r"C:\CUDA\v10.1"}}
-    assert environment.describe_stored({})["Path"] is None
+    assert environment.describe_stored({}, {})["Path"] is None
+    plain = environment.describe_stored(USER, PROCESS)["Path"]["entries"]  # REG_SZ: nothing is replaced
+    assert (plain[0]["folder"], plain[0]["state"]) == (r"%CUDA_PATH%\bin", "unexpanded")
+
+
+@pytest.mark.parametrize(
+    ("entry", "state", "short", "ascii_only"),
+    [
+        (r"C:\gone", "missing", False, True),
+        (r"C:\PROGRA~1\NVIDIA~2\bin", "missing", True, True),
+        ("C:\\Users\\张伟\\bin", "missing", False, False),
+        (r'"C:\with space\bin"', "quoted", False, True),
+        (r"%CUDA_PATH%\bin", "unexpanded", False, True),
+        (r"bin\x64", "relative", False, True),
+        ("c:\\Both\\", "duplicate", False, True),
+        (r"C:\not~here", "missing", False, True),
+    ],
+)
+def test_the_state_of_an_entry(entry, state, short, ascii_only):
+    found = environment.describe_entry(entry, [r"C:\both"], True)
+    assert found == {"state": state, "short": short, "ascii": ascii_only}
+
+
+def test_the_state_of_real_folders(tmp_path):
+    (tmp_path / "file").write_text("x")
+    windows = os.name == "nt"
+    states = [environment.describe_entry(str(tmp_path / name), [], windows)["state"] for name in ("", "file", "gone")]
+    assert states == ["ok", "file", "missing"]
 
 
 def test_context_environment(monkeypatch):

@@ -108,6 +108,40 @@ def test_no_library(tmp_path):
     assert ask("gpu.devices", str(tmp_path)) == {"error": "Absent", "note": "no-library"}
 
 
+@pytest.mark.parametrize(
+    ("source", "note"),
+    [
+        ("int nvmlInit(void) { return 0; }", "nvml:too-old-library: NVML_ERROR_FUNCTION_NOT_FOUND"),
+        (None, "nvml:broken-library: "),
+    ],
+    ids=["too-old", "broken"],
+)
+def test_a_library_that_is_no_use_is_told_apart_from_none(tmp_path, source, note):
+    pytest.importorskip("pynvml")
+    if shutil.which("nvidia-smi") or not sys.platform.startswith("linux") or shutil.which("gcc") is None:
+        pytest.skip("needs Linux and gcc, and no driver")
+    library = tmp_path / "libnvidia-ml.so.1"
+    if source is None:
+        library.write_bytes(b"\x7fELF is no library")
+    else:
+        (tmp_path / "old.c").write_text(source)
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "old.c")], check=True)
+    answer = ask("gpu.devices", str(tmp_path))
+    assert answer["error"] == "Failed" and answer["note"].startswith(note), answer
+
+
+def test_without_pynvml(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert gpu.nvml_or_reason()[1].startswith("no-module: ")
+
+
+def test_wddm_keeps_the_memory_of_programs_to_itself(tmp_path):
+    pytest.importorskip("pynvml")
+    folder = built(tmp_path, "fake_nvml.c", "libnvidia-ml.so.1")
+    assert ask("gpu.devices", folder)["value"]["devices"][0]["limits"] == ["process-memory"]
+    assert ask("gpu.devices", folder, FAKE_NVML_MODEL="1")["value"]["devices"][0]["limits"] == []
+
+
 def test_usage_samples_the_gpu(tmp_path):
     pytest.importorskip("pynvml")
     folder = built(tmp_path, "fake_nvml.c", "libnvidia-ml.so.1")

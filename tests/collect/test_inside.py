@@ -344,6 +344,8 @@ def test_without_tensorflow(env):
 
 def test_packages_by_normalised_name(env):
     install(env)
+    asks = "Requires-Dist: gast (==0.2.2)\nRequires-Dist: six>=1.12 ; python_version >= '3'\n\nRequires-Dist: no more\n"
+    env.write("tensorflow_gpu-2.1.0.dist-info/METADATA", "Name: tensorflow-gpu\nVersion: 2.1.0\n" + asks)
     env.write("Keras_Applications-1.0.8.dist-info/METADATA", "Name: Keras_Applications\nVersion: 1.0.8\n")
     env.write("old-3.0-py3.7.egg-info", "Metadata-Version: 1.0\nName: old\nVersion: 3.0\n")
     env.write("older.egg-info/PKG-INFO", "Metadata-Version: 1.0\nName: older\nVersion: 0.1\n")
@@ -356,6 +358,7 @@ def test_packages_by_normalised_name(env):
         "folder": str(env.site),
         "record": record,
         "installer": "pip",
+        "requires": ["gast (==0.2.2)", "six>=1.12 ; python_version >= '3'"],
     }
     assert value["tensorflow-gpu"] == expected
     assert {key: one["version"] for key, one in value.items()} == {

@@ -29,6 +29,9 @@ def test_answer():
         {"path": PYD, "threat": "Trojan:Win32/Wacatac.B!ml", "time": "2021-03-04T10:11:12", "action": "quarantine"}
     ]
     assert found["products"] == [{"name": "Windows Defender", "state": "on"}, {"name": "360杀毒", "state": "off"}]
+    assert found["administrator"] == []
+    hidden = dict(ANSWER, exclusions="N/A: Must be an administrator to view exclusions")
+    assert security.parse(json.dumps(hidden))["administrator"] == ["exclusions"]
     assert found["defender"] == {"enabled": True, "mode": "Normal", "realtime": True, "exclusions": ["D:\\work"]}
 
 

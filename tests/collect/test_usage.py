@@ -54,9 +54,8 @@ def test_whole_disk(name, whole):
 
 
 def test_devices():
-    device = dict.fromkeys(
-        ("index", "utilization", "memory_utilization", "power", "clock_sm", "pstate", "memory_used"), 1
-    )
+    names = "index utilization memory_utilization power clock_sm pstate memory_used temperature throttle pcie_gen"
+    device = dict.fromkeys([*names.split(), "pcie_width"], 1)
     found = usage.gpu_sample({"devices": [dict(device, name="x", processes=[])]}, 0.504)
     assert found == [dict(device, t=0.5)]
 

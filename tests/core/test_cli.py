@@ -85,7 +85,10 @@ def test_usage() -> None:
 
 def test_doctor_lists_the_probes() -> None:
     rows = json.loads(tftriage("doctor", "--list", "--json").stdout)
-    assert {"probe", "answers", "needs"} == set(rows[0])
+    assert {"probe", "answers", "needs", "on_request", "ask", "by_hand"} == set(rows[0])
+    assert {row["probe"] for row in rows if row["on_request"]} >= {"workload", "usage_low", "kernel_import"}
+    listing = tftriage("doctor", "--list", "--lang", "zh").stdout.decode(errors="replace")
+    assert all(row["probe"] in listing for row in rows) and "> " in listing
     assert all("unknown" in row["answers"] for row in rows)
 
 

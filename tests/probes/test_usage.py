@@ -212,3 +212,23 @@ def test_the_desktop_is_no_load() -> None:
     names = ["dwm.exe", "Xorg", "explorer.exe", "", None, "train.exe", "NVIDIA Share.exe", "python3.9"]
     kept = usage.computing({"pid": i, "name": name} for i, name in enumerate(names))
     assert [process["name"] for process in kept] == ["train.exe", "python3.9"]
+
+
+@pytest.mark.parametrize(("hags", "key"), [(True, "usage_driver.hags-on"), (False, "usage_driver.hags-off")])
+def test_the_limits_of_windows_are_said(hags: bool, key: str) -> None:
+    device = {"index": 0, "driver_model": "WDDM", "limits": ["process-memory"], "processes": []}
+    finding = run(
+        "usage_driver", gpu__devices={"devices": [device]}, usage__sample=sample(LOW), system__settings={"hags": hags}
+    )
+    assert finding.answer == "fine"
+    assert {"usage_driver.wddm", key} <= {e.key for e in finding.evidence}
+
+
+def test_what_held_the_card_while_it_worked_counts() -> None:
+    device = {"index": 0, "throttle": [], "temperature": 45, "clock_sm": 300, "clock_sm_max": 1785}
+    work = sample([95.0] * 10, throttle=["hw-thermal"], temperature=88, pcie_width=4)
+    finding = run("usage_hardware", gpu__devices={"devices": [device]}, usage__sample=work)
+    assert (finding.answer, finding.values["reason"]) == ("hot", "hw_thermal")
+    narrow = sample([95.0] * 10, throttle=[], temperature=60, pcie_width=4)
+    finding = run("usage_hardware", gpu__devices={"devices": [device | {"pcie_width_max": 16}]}, usage__sample=narrow)
+    assert (finding.answer, finding.values["value"]) == ("pcie-narrow", "x4 of x16")

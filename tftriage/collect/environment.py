@@ -2,6 +2,7 @@
 
 import ntpath
 import os
+import posixpath
 import re
 import sys
 from typing import Any, Dict, List, Mapping, Optional, Tuple
@@ -69,21 +70,56 @@ def describe_path(
             if name.upper() == "PATH":
                 for part in str(value).split(";"):
                     scopes[same_folder(expand(part, environment) if kind == "REG_EXPAND_SZ" else part)] = scope
-    found = []
+    found: List[Dict[str, Any]] = []
     for entry in entries:
         folder = entry if os.path.isabs(entry) or "%" in entry else os.path.abspath(entry)
         scope = scopes.get(same_folder(entry), "process") if windows else "process"
-        found.append({"entry": entry, "folder": folder, "exists": os.path.isdir(entry), "scope": scope})
+        here = {"entry": entry, "folder": folder, "exists": os.path.isdir(entry), "scope": scope}
+        earlier = [one["entry"] for one in found]
+        found.append(dict(here, **describe_entry(entry, earlier, windows)))
     return found
 
 
-def describe_stored(stored: Stored) -> Dict[str, Any]:
-    """The value of ``env.user`` and ``env.machine``."""
+def describe_entry(entry: str, earlier: List[str], windows: bool) -> Dict[str, Any]:
+    """What is the matter with one entry, and how it is written: by 8.3 names, with letters outside ASCII.
+
+    ``state``: ok · missing · file · quoted (the loader takes the quotes for part of the name) · relative (depends on
+    the working folder) · unexpanded (a ``%NAME%`` that nothing replaces) · denied · duplicate (of an earlier entry).
+    """
+    same = same_folder if windows else os.path.normpath
+    if '"' in entry:
+        state = "quoted"
+    elif windows and "%" in entry and not os.path.isdir(entry):
+        state = "unexpanded"
+    elif not (ntpath if windows else posixpath).isabs(entry):
+        state = "relative"
+    elif same(entry) in [same(other) for other in earlier]:
+        state = "duplicate"
+    elif os.path.isdir(entry):
+        state = "ok" if os.access(entry, os.R_OK | os.X_OK) else "denied"
+    else:
+        state = "file" if os.path.exists(entry) else "missing"
+    return {
+        "state": state,
+        "short": windows and bool(re.search(r"(?:^|[\\/])[^\\/]{1,6}~\d", entry)),
+        "ascii": all(ord(letter) < 128 for letter in entry),
+    }
+
+
+def describe_stored(stored: Stored, environment: Mapping[str, str]) -> Dict[str, Any]:
+    """The value of ``env.user`` and ``env.machine``; each entry of Path as a new console would get it.
+
+    Only a Path of type REG_EXPAND_SZ is expanded: ``%CUDA_PATH%\\bin`` in one of type REG_SZ stays as it is.
+    """
     path: Optional[Dict[str, Any]] = None
     variables = {}
     for name, (kind, value) in stored.items():
         if name.upper() == "PATH":
-            path = {"type": kind, "value": value}
+            parts = [part for part in str(value).split(";") if part]
+            folders = [expand(part, environment) if kind == "REG_EXPAND_SZ" else part for part in parts]
+            entries = [dict(describe_entry(folder, folders[:at], True), entry=part, folder=folder)
+                       for at, (part, folder) in enumerate(zip(parts, folders))]  # fmt: skip
+            path = {"type": kind, "value": value, "entries": entries}
         elif RELEVANT.match(name):
             variables[name] = {"type": kind, "value": value}
     return {"Path": path, "variables": variables}
@@ -107,7 +143,7 @@ def path(args: Dict[str, Any]) -> Tuple[Any, str]:
 def _stored(hive: str, key: str) -> Tuple[Any, str]:
     if sys.platform != "win32":
         raise Absent("windows-only")
-    return describe_stored(winreg_reader.values(hive, key)), "{}\\{}".format(hive, key)
+    return describe_stored(winreg_reader.values(hive, key), os.environ), "{}\\{}".format(hive, key)
 
 
 @collector("env.user", 5)

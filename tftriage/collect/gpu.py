@@ -1,6 +1,7 @@
 """NVIDIA devices: by NVML, and by ``nvidia-smi`` where NVML or its Python module is not there."""
 
 import csv
+import ctypes
 import os
 import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
@@ -43,21 +44,48 @@ def error_name(nvml: Any, problem: Any) -> str:
     return names[0] if names else "NVML error {}".format(code)
 
 
+class NoNvml(Exception):
+    """NVML cannot be asked: no-module (pynvml), no-library, broken-library or too-old-library, and what was said."""
+
+
 def start_nvml() -> Any:
-    """pynvml with NVML initialised; None when the module or the library is missing. Failed: a dead driver."""
+    """pynvml with NVML initialised. NoNvml: there is none to ask. Failed: it is there and its driver is dead."""
     try:
         import pynvml
-    except ImportError:
-        return None
+    except ImportError as problem:
+        raise NoNvml("no-module: {}".format(problem))
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as problem:
         if problem.value == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND:
-            return None
+            raise NoNvml(_why_not_found())
+        if problem.value == pynvml.NVML_ERROR_FUNCTION_NOT_FOUND:  # drivers before 2012 have no nvmlInit_v2
+            raise NoNvml("too-old-library: {}".format(error_name(pynvml, problem)))
         raise Failed("driver:{}".format(error_name(pynvml, problem)))
-    except Exception:  # an old binding, or a library that is none
-        return None
+    except Exception as problem:  # an old binding, or a library that is none
+        raise NoNvml("broken-library: {}".format(problem))
     return pynvml
+
+
+def _why_not_found() -> str:
+    """pynvml says "not found" of a library that is there and does not load as well."""
+    name = "nvml.dll" if os.name == "nt" else "libnvidia-ml.so.1"
+    try:
+        ctypes.CDLL(name)
+    except OSError as problem:
+        text = str(problem)
+        # glibc names the file that it misses; of a broken one it says something else (invalid ELF header, ...).
+        gone = ("cannot open shared object file" in text and text.startswith(name)) or "126" in text
+        return "no-library" if gone or "Could not find module" in text else "broken-library: {}".format(text)
+    return "broken-library: pynvml does not find {}".format(name)
+
+
+def nvml_or_reason() -> Tuple[Any, str]:
+    """(pynvml, "") or (None, why NVML cannot be asked). Failed: a dead driver."""
+    try:
+        return start_nvml(), ""
+    except NoNvml as none:
+        return None, str(none)
 
 
 def from_nvml(nvml: Any) -> Dict[str, Any]:
@@ -107,6 +135,8 @@ def _device(nvml: Any, index: int) -> Dict[str, Any]:
         "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth"),
         "pcie_width_max": ask("nvmlDeviceGetMaxPcieLinkWidth"),
         "driver_model": DRIVER_MODELS.get(model) if model is not None else None,
+        # Under WDDM Windows itself owns the memory: NVML tells no program's share of it.
+        "limits": ["process-memory"] if model == 0 else [],
         "processes": _processes(nvml, handle),
     }
 
@@ -167,7 +197,7 @@ def parse_smi(text: str, heading: str) -> Dict[str, Any]:
             "pstate": row[13].strip() if re.match(r"^P\d+$", row[13].strip()) else None, "throttle": [],
             "pcie_gen": fields["pcie.link.gen.current"], "pcie_gen_max": fields["pcie.link.gen.max"],
             "pcie_width": fields["pcie.link.width.current"], "pcie_width_max": fields["pcie.link.width.max"],
-            "driver_model": None, "processes": [],
+            "driver_model": None, "limits": ["process-memory", "throttle", "processes"], "processes": [],
         })  # fmt: skip
     cuda = re.search(r"CUDA Version:\s*(\d+\.\d+)", heading)
     return {"driver": driver, "cuda_driver": cuda.group(1) if cuda else None, "devices": devices}
@@ -209,14 +239,20 @@ def from_smi(smi: str, limit: float = 15, all_of_it: bool = True) -> Dict[str, A
 
 @collector("gpu.devices", 60)
 def devices(args: Dict[str, Any]) -> Tuple[Any, str]:
-    """The cards, as the driver tells. Absent, ``no-library``: neither NVML nor nvidia-smi is on this machine."""
-    nvml = start_nvml()
+    """The cards, as the driver tells. Absent, ``no-library``: neither NVML nor nvidia-smi is on this machine.
+
+    ``nvml`` is null, or says why nvidia-smi was asked instead. Without it a library that is broken or too old is an
+    error, ``nvml:broken-library: ...``: that is another fault than having none.
+    """
+    nvml, reason = nvml_or_reason()
     if nvml is not None:
         try:
-            return from_nvml(nvml), "nvml"
+            return dict(from_nvml(nvml), nvml=None), "nvml"
         finally:
             _try(nvml.nvmlShutdown)
     smi = find_smi(os.environ)
-    if smi is None:
+    if smi is not None:
+        return dict(from_smi(smi), nvml=reason), "nvidia-smi"
+    if reason == "no-library":
         raise Absent("no-library")
-    return from_smi(smi), "nvidia-smi"
+    raise Failed("nvml:" + reason)

@@ -344,6 +344,7 @@ def distributions() -> "List[Value]":
             record = os.path.join(info, "RECORD")
             found.append({
                 "key": re.sub(r"[-_.]+", "-", name).lower(), "name": name, "version": version, "folder": folder,
+                "info": info,
                 "record": record if os.path.isfile(record) else None,
                 "installer": _installer(info),
             })  # fmt: skip
@@ -380,8 +381,23 @@ def _installer(info: str) -> "Optional[str]":
 def packages() -> "Value":
     result = {}  # type: Value
     for one in distributions():
-        result.setdefault(one["key"], {key: one[key] for key in ("name", "version", "folder", "record", "installer")})
+        if one["key"] not in result:
+            result[one["key"]] = {key: one[key] for key in ("name", "version", "folder", "record", "installer")}
+            if one["key"] in TENSORFLOWS.split():
+                result[one["key"]]["requires"] = requires(one["info"])
     return result
+
+
+def requires(info: str) -> "List[str]":
+    """What a distribution says that it needs, as its METADATA has it: ``protobuf (>=3.9.2)``, ``numpy<2.2``."""
+    for path in (os.path.join(info, "METADATA"), os.path.join(info, "PKG-INFO")):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                lines = file.read(1 << 20).partition("\n\n")[0].splitlines()
+        except OSError:
+            continue
+        return [line.partition(":")[2].strip() for line in lines if line.startswith("Requires-Dist:")][:SHOWN]
+    return []
 
 
 def interpreter() -> "Value":

@@ -110,7 +110,7 @@ def running_servers() -> List[Dict[str, Any]]:
         try:
             words = process.cmdline()
             if is_server(words):
-                found.append({"pid": process.pid, "python": _executable(process, words), "cwd": _folder(process)})
+                found.append({"pid": process.pid, "python": executable_of(process, words), "cwd": _folder(process)})
         except Exception:  # gone, another user's, or an error of the system: not ours to see
             continue
     return found
@@ -127,7 +127,7 @@ def is_server(words: List[str]) -> bool:
     return any(SERVERS.search(word) for word in words[:2]) and "kernelspec" not in words
 
 
-def _executable(process: Any, words: List[str]) -> Optional[str]:
+def executable_of(process: Any, words: List[str]) -> Optional[str]:
     # The command line keeps the path inside a virtual environment; exe() resolves links to the base
     # interpreter.
     if os.path.isabs(words[0]) and re.match(r"^python[\d.]*w?(\.exe)?$", os.path.basename(words[0]), re.I):

@@ -20,20 +20,24 @@ from . import child, registry
 
 # Which module observes which fact, so that one that cannot be imported still answers for its facts.
 MODULES = (
-    ("system", "system."),
+    ("settings", "system.settings system.vcruntime"),
+    ("system", "system.os system.locale system.user system.cpu system.memory"),
     ("environment", "env."),
     ("pythons", "pythons."),
     ("cuda", "cuda."),
     ("gpu", "gpu."),
     ("dlls", "dlls."),
     ("jupyter", "jupyter.kernels jupyter.server"),
+    ("running", "jupyter.running"),
     ("security", "security."),
-    ("usage", "usage."),
+    ("usage", "usage.sample"),
+    ("workload", "usage.workload"),
     ("names", "names."),
     ("target", "target. tf. jupyter.import"),
 )
 # These import TensorFlow, which takes gigabytes of memory and the GPU: one after another, in the order of the requests.
-ALONE = ("tf.import", "tf.gpus", "tf.operation", "tf.libraries", "jupyter.import", "names.ascii_import")
+ALONE = ("tf.import", "tf.gpus", "tf.operation", "tf.libraries", "jupyter.import", "names.ascii_import",
+         "usage.workload")  # fmt: skip
 AT_ONCE = 8  # other collectors at a time; they mostly wait
 LONGEST_LINE = 1024 * 1024  # characters of a request
 Answer = Tuple[str, Any, str, str]  # status, value, source, note

@@ -94,10 +94,13 @@ def parse(text: str) -> Optional[Dict[str, Any]]:
         if isinstance(entry, dict)
     ]
     status = said.get("status")
+    shown = defender(status, _list(said.get("exclusions")))
     return {
         "products": products,
         "detections": detections,
-        "defender": defender(status, _list(said.get("exclusions"))),
+        "defender": shown,
+        # What only an administrator could see; nothing is done to get those rights.
+        "administrator": ["exclusions"] if shown is not None and shown["exclusions"] is None else [],
     }
 
 
@@ -173,7 +176,7 @@ def antivirus(args: Dict[str, Any]) -> Tuple[Any, str]:
     if said is None:
         if not products:
             raise Absent("PowerShell gave no answer, and no well-known product's folder is there")
-        return {"products": products, "detections": [], "defender": None}, "folders"
+        return {"products": products, "detections": [], "defender": None, "administrator": ["defender"]}, "folders"
     known = " ".join(entry["name"].lower() for entry in said["products"])
     said["products"] += [entry for entry in products if entry["name"].split()[0].lower() not in known]
     return said, "Get-MpThreatDetection, Get-MpComputerStatus, SecurityCenter2, folders"

@@ -115,6 +115,8 @@ def language(args: Dict[str, Any]) -> Tuple[Any, str]:
         name = locale.windows_locale.get(int(kernel.GetUserDefaultUILanguage()))
         return {
             "acp": acp,
+            "oem": int(kernel.GetOEMCP()),
+            "console": int(kernel.GetConsoleOutputCP()) or None,  # 0 without a console
             "encoding": "cp{}".format(acp),
             "ui_language": name,
             "lc_all": forced,
@@ -124,6 +126,8 @@ def language(args: Dict[str, Any]) -> Tuple[Any, str]:
     plain = chosen.split(".")[0].split("@")[0]
     return {
         "acp": None,
+        "oem": None,
+        "console": None,
         "encoding": locale.getpreferredencoding(False),
         "ui_language": plain if re.match(r"^[a-z]{2,3}_[A-Z]{2}$", plain) else None,
         "lc_all": forced,

@@ -16,7 +16,7 @@ _listed = {}  # type: Dict[str, Dict[str, Any]]  # context -> value of tf.gpus
 
 def attempt(args: Dict[str, Any]) -> Dict[str, Any]:
     """Import a module in a child and return the value of ``tf.import``; any failure of the import is a value, too."""
-    until = _until(args)
+    until = until_of(args)
     where = context(args)
     module = args.get("module") or "tensorflow"
     value = {
@@ -25,7 +25,7 @@ def attempt(args: Dict[str, Any]) -> Dict[str, Any]:
     }  # type: Dict[str, Any]  # fmt: skip
     begun = start(where, until)
     if begun.plain is None:
-        answer = launch(_told(where), "import", [module, _dump(until)], _left(until))
+        answer = launch(told(where), "import", [module, _dump(until)], _left(until))
         value.update(next((line["value"] for line in answer.lines if "value" in line), {}))
     else:  # the person's start does not get as far as the import: that is the failure
         answer = begun.plain
@@ -52,7 +52,7 @@ def _last_imports(where: Context, until: float) -> str:
     return "\n".join(child.decode(result.err).splitlines()[-20:])
 
 
-def _until(args: Dict[str, Any]) -> float:
+def until_of(args: Dict[str, Any]) -> float:
     """When the child has to be over: before the fact's deadline, so that a hang comes back with its stack."""
     limit = float(args.get("limit") or 60.0)
     return time.monotonic() + limit - min(3.0, limit * 0.15)
@@ -75,7 +75,7 @@ def _context(args: Dict[str, Any]) -> Dict[str, Any]:
     return {"kind": "fresh" if args.get("fresh") else "here", "kernel": None, "env_changes": changes}
 
 
-def _told(where: Context, gpu: bool = False) -> Context:
+def told(where: Context, gpu: bool = False) -> Context:
     """An environment in which TensorFlow says what it does, and leaves the GPU's memory to the program that uses it."""
     wanted = {"TF_CPP_MIN_LOG_LEVEL": "0"}
     if gpu:
@@ -88,7 +88,7 @@ def _told(where: Context, gpu: bool = False) -> Context:
 @collector("target.interpreter", 90.0)
 def interpreter(args: Dict[str, Any]) -> Tuple[Dict[str, Any], str]:
     """The interpreter itself: version, bits, environment, module path, and which start answered."""
-    until = _until(args)
+    until = until_of(args)
     where = context(args)
     begun = start(where, until)
     value = dict(begun.value, start=" ".join(begun.flags) or "plain")
@@ -101,7 +101,7 @@ def interpreter(args: Dict[str, Any]) -> Tuple[Dict[str, Any], str]:
 
 
 def _look(args: Dict[str, Any], task: str) -> Tuple[Dict[str, Any], str]:
-    until = _until(args)
+    until = until_of(args)
     where = context(args)
     begun = start(where, until)
     budget = repr(max(1.0, _left(until) * 0.4))
@@ -139,12 +139,12 @@ def tf_import(args: Dict[str, Any]) -> Tuple[Dict[str, Any], str]:
 
 
 def _gpu_task(args: Dict[str, Any], task: str, value: Dict[str, Any]) -> Dict[str, Any]:
-    until = _until(args)
+    until = until_of(args)
     where = context(args)
     _refuse(_imported.get(where.key))
     if start(where, until).plain is not None:
         raise Skipped("import-failed")
-    answer = launch(_told(where, gpu=True), task, ["tensorflow", _dump(until)], _left(until))
+    answer = launch(told(where, gpu=True), task, ["tensorflow", _dump(until)], _left(until))
     for line in answer.lines:
         for part in ("partial", "value"):
             value.update(line.get(part, {}))
@@ -188,7 +188,7 @@ def operation(args: Dict[str, Any]) -> Tuple[Dict[str, Any], str]:
 @collector("tf.libraries", 90.0)
 def libraries(args: Dict[str, Any]) -> Tuple[Dict[str, Any], str]:
     """Open libraries by name in a child of the target; one that kills the child is said to have done so."""
-    until = _until(args)
+    until = until_of(args)
     where = context(args)
     names = [str(name) for name in args.get("libraries") or []]
     if not names:
@@ -215,8 +215,8 @@ def jupyter_import(args: Dict[str, Any]) -> Tuple[Dict[str, Any], str]:
     python = args.get("server_python") or args.get("python")
     if not python:
         raise Skipped("no-server-python")
-    until = _until(args)
-    where = _told(context(args, python))
+    until = until_of(args)
+    where = told(context(args, python))
     module = args.get("module") or "tensorflow"
     given = {"kernel": args["kernel"], "module": module, "limit": max(1.0, _left(until) - 4.0)}
     answer = launch(where, "kernel", [json.dumps(given)], _left(until), source="kernel_inside.py")

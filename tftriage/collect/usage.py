@@ -4,6 +4,7 @@ import ctypes
 import os
 import re
 import sys
+import threading
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -136,7 +137,10 @@ def disk_between(before: Disk, after: Disk, seconds: float) -> Optional[Dict[str
 
 def gpu_sample(found: Dict[str, Any], at: float) -> List[Dict[str, Any]]:
     """The fields of ``gpu.devices`` that change."""
-    names = ("index", "utilization", "memory_utilization", "power", "clock_sm", "pstate", "memory_used")
+    names = (
+        "index", "utilization", "memory_utilization", "power", "clock_sm", "pstate", "memory_used", "temperature",
+        "throttle", "pcie_gen", "pcie_width",
+    )  # fmt: skip
     return [dict({name: device.get(name) for name in names}, t=round(at, 2)) for device in found["devices"]]
 
 
@@ -185,12 +189,13 @@ class Processes:
         return found[:TOP]
 
 
-def sample(seconds: float, interval: float = INTERVAL) -> Dict[str, Any]:
-    """Sample for ``seconds``. A reading that takes longer than the interval makes the next one later."""
+def sample(seconds: float, interval: float = INTERVAL, stop: Optional[threading.Event] = None) -> Dict[str, Any]:
+    """Sample for ``seconds``, or until ``stop``. A reading that takes longer than the interval makes the next later."""
+    stop = stop or threading.Event()
     began = time.monotonic()
     end = began + seconds
     try:
-        nvml = gpu.start_nvml()
+        nvml = gpu.nvml_or_reason()[0]
     except Failed:  # a dead driver: the rest can still be read
         nvml = None
     smi = gpu.find_smi(os.environ) if nvml is None else None
@@ -200,9 +205,8 @@ def sample(seconds: float, interval: float = INTERVAL) -> Dict[str, Any]:
     cores, disks, last = processor_times(), disk_times(), time.monotonic()
     while True:
         left = end - time.monotonic()
-        if left <= 0:
+        if left <= 0 or stop.wait(min(interval, left)):
             break
-        time.sleep(min(interval, left))
         now = time.monotonic()
         at = now - began
         found = _devices(nvml, smi, end - now)

@@ -9,17 +9,21 @@ from tftriage.probes import (
     jupyter,
     libraries,
     logs,
+    metadata,
     names,
     packages,
+    running,
     search,
     spelling,
     starting,
     usage,
+    windows,
+    workload,
 )
 from tftriage.probes.base import PROBES, Evidence, Finding, Probe
 
 __all__ = [
     "PROBES", "Evidence", "Finding", "Probe",
-    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "logs", "names", "packages", "search",
-    "spelling", "starting", "usage",
+    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "logs", "metadata", "names", "packages",
+    "running", "search", "spelling", "starting", "usage", "windows", "workload",
 ]  # fmt: skip

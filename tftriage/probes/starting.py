@@ -41,7 +41,7 @@ def init_cause(facts: Facts, tables: Tables) -> Finding:
     if tree is None:
         return unknown(facts, "dlls.tree")
     version = str((facts.value("tf.package") or {}).get("version") or "")
-    floor = _floor(version, tables)
+    floor = linker_of(version, tables)
     copies = {e.path: e.version for e in loader.resolve(tree).entries if e.path and e.version and _is_runtime(e.name)}
     if floor is None or not copies:
         shown = {"tf_version": version or "?"}
@@ -61,7 +61,7 @@ def _is_runtime(name: str) -> bool:
     return loader.library(name).kind == "vc-runtime"
 
 
-def _floor(version: str, tables: Tables) -> str | None:
+def linker_of(version: str, tables: Tables) -> str | None:
     """The linker of the wheel, for builds with and without GPU code; the exact version first, then its series."""
     rows = [row for row in tables.builds if row.system == "Windows" and row.vc_floor]
     series = ".".join(version.split(".")[:2])

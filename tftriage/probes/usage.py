@@ -137,8 +137,10 @@ def usage_hardware(facts: Facts, tables: Tables) -> Finding:
     index = readings[0].get("index") if readings else devices[0].get("index")
     device = next((d for d in devices if d.get("index") == index), devices[0])
     loaded = [row for row in readings if (row.get("utilization") or 0) >= UNDER_LOAD]
-    reasons = [re.sub(r"[^a-z]+", "_", str(reason).lower()) for reason in device.get("throttle") or []]
-    temperature = float(device.get("temperature") or 0.0)
+    # What held it while it worked counts; without such readings, what holds it now.
+    told = [reason for row in loaded for reason in row.get("throttle") or []] or device.get("throttle") or []
+    reasons = list(dict.fromkeys(re.sub(r"[^a-z]+", "_", str(reason).lower()) for reason in told))
+    temperature = max([float(device.get("temperature") or 0.0), *_numbers(loaded, "temperature")])
     thermal = next((reason for reason in reasons if "thermal" in reason), None)
     if thermal or temperature >= HOT:
         return _held("hot", thermal or "temperature", f"{temperature:.0f} °C")
@@ -150,9 +152,10 @@ def usage_hardware(facts: Facts, tables: Tables) -> Finding:
     slow = bool(top) and bool(clocks) and _mean(clocks) < SLOW_CLOCK * top
     if slow and any("power_cap" in reason for reason in reasons):
         return _held("power-limited", "power_cap", f"{_mean(clocks):.0f} of {top:.0f} MHz")
-    width, widest = device.get("pcie_width"), device.get("pcie_width_max")
+    widest = device.get("pcie_width_max")
+    width = max(_numbers(loaded, "pcie_width"), default=0.0) or device.get("pcie_width")
     if loaded and width and widest and int(width) < int(widest):
-        return _held("pcie-narrow", "pcie_width", f"x{width} of x{widest}")
+        return _held("pcie-narrow", "pcie_width", f"x{int(width)} of x{widest}")
     return Finding("fine", (Evidence("usage_hardware.fine", {"temperature": f"{temperature:.0f}"}, "ok"),))
 
 
@@ -164,7 +167,7 @@ def _held(answer: str, reason: str, value: str) -> Finding:
 @probe(
     "usage_driver",
     answers=("fine", "other-process", "low-pstate"),
-    needs=("gpu.devices", "usage.sample", "system.os"),
+    needs=("gpu.devices", "usage.sample", "system.settings"),
     fills=("process", "pstate"),
 )
 def usage_driver(facts: Facts, tables: Tables) -> Finding:
@@ -179,20 +182,32 @@ def usage_driver(facts: Facts, tables: Tables) -> Finding:
     if not devices:
         return unknown(facts, "gpu.devices")
     sample = facts.value("usage.sample") or {}
+    more = _of_windows(devices, facts)
     listed = computing([*(p for d in devices for p in d.get("processes") or []), *_on_gpu(sample)])
     pythons = [process for process in listed if _PYTHON.match(_base(process))]
     strangers = [process for process in listed if process not in pythons]
     if strangers or len(pythons) > 1:
         shown = ", ".join(f"{_base(p)} ({p.get('pid')})" for p in (strangers or pythons))
         params = {"process": shown}
-        return Finding("other-process", (Evidence("usage_driver.other-process", params, "bad"),), params)
+        return Finding("other-process", (Evidence("usage_driver.other-process", params, "bad"), *more), params)
     readings = busiest(sample)
     loaded = [row for row in readings if (row.get("utilization") or 0) >= UNDER_LOAD]
     states = [int(hit[1]) for row in loaded if (hit := re.match(r"P?(\d+)$", str(row.get("pstate"))))]
     if states and min(states) >= LOW_PSTATE:
         params = {"pstate": f"P{min(states)}"}
-        return Finding("low-pstate", (Evidence("usage_driver.low-pstate", params, "bad"),), params)
-    return Finding("fine", (Evidence("usage_driver.fine", {}, "ok"),))
+        return Finding("low-pstate", (Evidence("usage_driver.low-pstate", params, "bad"), *more), params)
+    return Finding("fine", (Evidence("usage_driver.fine", {}, "ok"), *more))
+
+
+def _of_windows(devices: list[dict[str, Any]], facts: Facts) -> list[Evidence]:
+    """What Windows' driver model hides, and the setting that is worth a try in either direction."""
+    found = []
+    if any("process-memory" in (device.get("limits") or []) and device.get("driver_model") for device in devices):
+        found.append(Evidence("usage_driver.wddm"))
+    hags = (facts.value("system.settings") or {}).get("hags")
+    if hags is not None:
+        found.append(Evidence("usage_driver.hags-on" if hags else "usage_driver.hags-off"))
+    return found
 
 
 @probe(
