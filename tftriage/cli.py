@@ -24,6 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.lang = options.lang or system_language()
     if options.no_color:
         os.environ["NO_COLOR"] = "1"
+    if options.run.startswith("tui.app:") and (options.plain or os.environ.get("TERM") == "dumb"):
+        options.run = options.run.replace("tui.app", "plainwalk")
     from tftriage.headless import Stop, complain
     from tftriage.knowledge import KnowledgeError
     from tftriage.plain import one_line
@@ -73,6 +75,7 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     common.add_argument("--ascii", action="store_true", help="ASCII only in frames and marks")
     common.add_argument("--no-color", action="store_true", help="no colours (NO_COLOR does the same)")
     common.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    common.add_argument("--plain", action="store_true", help="questions and answers line by line (as TERM=dumb does)")
     common.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
     target = argparse.ArgumentParser(add_help=False)
@@ -139,6 +142,12 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     collect = verb("collect", "headless:collect", "write a case of this machine", target, walk)
     collect.add_argument("-o", "--output", default="tftriage-case.json", metavar="FILE")
     collect.add_argument("--no-redact", action="store_true", help="keep names and hosts as they are")
+
+    report = verb("report", "reporting:command", "a case as something to hand over, without names", target, walk)
+    report.add_argument("file", nargs="?", metavar="CASE")
+    report.add_argument("--format", choices=("md", "html", "svg", "json"), default="md")
+    report.add_argument("-o", "--output", metavar="FILE", help="write it there (default: standard output)")
+    report.add_argument("--no-redact", action="store_true", help="keep names and hosts as they are")
 
     opened = verb("open", "tui.app:open_case", "open a recorded case on the screen")
     opened.add_argument("case", metavar="CASE")

@@ -13,7 +13,7 @@ from textual import events
 from textual.app import App
 from textual.binding import BindingType
 
-from tftriage import cases, choose
+from tftriage import cases, choose, headless
 from tftriage.facts import Facts
 from tftriage.headless import USAGE, Stop, text_of
 from tftriage.knowledge import Knowledge, load
@@ -27,8 +27,6 @@ from tftriage.tui.burst import Bursts
 from tftriage.tui.commands import LANGUAGE, QUIT, bindings
 from tftriage.tui.pasting import Typed
 from tftriage.tui.screens.start import StartScreen
-
-DEMOS = Path(__file__).resolve().parent.parent / "demos"
 
 
 class TriageApp(App[int]):
@@ -135,16 +133,8 @@ def open_case(options: Namespace) -> int:
 
 def demo(options: Namespace) -> int:
     """``tftriage demo [NAME]``: a recorded case; ``--list`` names them."""
-    found = {path.stem: path for path in sorted(DEMOS.glob("*.json"))}
-    if options.list:
-        for name, path in found.items():
-            title = cases.read(path).title.get(options.lang, "")
-            print(f"{name:<24} {title}")
-        return 0
-    name = options.name or next(iter(found), "")
-    if name not in found:
-        raise Stop(USAGE, load().say("error.no-such-demo", options.lang, names=", ".join(found)))
-    return _show_case(str(found[name]), options)
+    found = headless.demo(options)
+    return 0 if found is None else _show_case(str(found), options)
 
 
 def _show_case(path: str, options: Namespace) -> int:

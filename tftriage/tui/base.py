@@ -375,6 +375,12 @@ class TriageScreen(Screen[None]):
         """Whether leaving now would be a mistake (said on the screen); asked again, it is not."""
         return False
 
+    def action_report(self) -> None:
+        """What was found, to hand to another person."""
+        from tftriage.tui.screens.report import ReportScreen
+
+        self.app.push_screen(ReportScreen())
+
     def action_help(self) -> None:
         """The keys of this screen."""
         from tftriage.tui.screens.help import HelpScreen
