@@ -59,11 +59,12 @@ BY_HAND = Command("by_hand", ("m", "M", "f3"), "M")
 ALL = Command("show_all", ("e", "E", "f4"), "E")
 SAVE = Command("save", ("s", "S", "f7"), "S")
 REPORT = Command("report", ("x", "X", "f6"), "X")
-WALK = (GO_ON, ANSWER, ALL, BY_HAND, REPORT, SAVE, BACK)
+DLLS = Command("dlls", ("d", "D", "f5"), "D")
+WALK = (GO_ON, ANSWER, ALL, DLLS, BY_HAND, REPORT, SAVE, BACK)
 
 PREVIEW = Command("preview", ("enter", "right"), "Enter")
 MYTHS = Command("myths", ("m", "M", "f3"), "M")
-DIAGNOSIS = (PREVIEW, MYTHS, REPORT, SAVE, BACK)
+DIAGNOSIS = (PREVIEW, MYTHS, DLLS, REPORT, SAVE, BACK)
 
 COPY_REPORT = Command("copy_report", ("c", "C", "enter"), "C")
 WRITE_HTML = Command("write_html", ("w", "W", "f7", "1"), "W")
@@ -77,7 +78,11 @@ NO = Command("no", ("n", "N", "delete"), "N", footer=False)
 FIX = (APPLY, COPY, UNDO, NO, GO_ON, BACK)
 
 CAUSE = Command("go_on", ("enter", "right"), "Enter", words="cause")
-DOCTOR = (CAUSE, ALL, SAVE, BACK)
+DOCTOR = (CAUSE, ALL, DLLS, SAVE, BACK)
+
+WHAT_IF = Command("what_if", ("w", "W", "tab"), "W")
+TOGGLE = Command("put_in", ("enter", "t", "T", "right"), "Enter")
+DLLS_SCREEN = (WHAT_IF, TOGGLE, ALL, BACK)
 
 # Keys of every page that scrolls, and of every list.
 MOVES: tuple[tuple[str, str], ...] = (

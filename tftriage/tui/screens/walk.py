@@ -21,6 +21,7 @@ from tftriage.tui.commands import (
     BACK,
     BY_HAND,
     DIGITS,
+    DLLS,
     EVERYWHERE,
     GO_ON,
     REPORT,
@@ -89,7 +90,7 @@ class WalkScreen(TriageScreen):
         finding = self._finding()
         more = (ALL,) if finding is not None and len(finding.evidence) > MOST_EVIDENCE else ()
         answer = ANSWER._replace(words="steps") if self.choosing else ANSWER
-        return (go, answer, *more, BY_HAND, REPORT, SAVE, BACK, *EVERYWHERE)
+        return (go, answer, *more, DLLS, BY_HAND, REPORT, SAVE, BACK, *EVERYWHERE)
 
     def heading(self) -> str:
         """The symptom."""
@@ -360,6 +361,11 @@ class WalkScreen(TriageScreen):
             self.notice = save(self.triage)
             self.query_one("#seen", Scroll).scroll_home(animate=False)
             self.repaint()
+
+    def action_dlls(self) -> None:
+        """Who needs whom; not while a probe looks."""
+        if not self.running:
+            super().action_dlls()
 
     def action_report(self) -> None:
         """What was found so far, to hand to another person."""
