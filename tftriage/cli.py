@@ -24,8 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.lang = options.lang or system_language()
     if options.no_color:
         os.environ["NO_COLOR"] = "1"
-    if options.run.startswith("tui.app:") and (options.plain or os.environ.get("TERM") == "dumb"):
-        options.run = options.run.replace("tui.app", "plainwalk")
+    options.run = _without_screen(options)
     from tftriage.headless import Stop, complain
     from tftriage.knowledge import KnowledgeError
     from tftriage.plain import one_line
@@ -58,6 +57,15 @@ def _streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
+
+
+def _without_screen(options: argparse.Namespace) -> str:
+    """What runs instead of the screen where there can be none, or where nobody wants one."""
+    run: str = options.run
+    plain = options.plain or os.environ.get("TERM") == "dumb"
+    if run == "tui.app:monitor":
+        return "monitoring:monitor" if plain or options.json or not sys.stdout.isatty() else run
+    return run.replace("tui.app:", "plainwalk:") if plain else run
 
 
 def _load(name: str) -> Command:
@@ -120,6 +128,9 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     dlls = verb("dlls", "libraries:dlls", "the import chain of a .pyd, .dll or .so", target)
     dlls.add_argument("file", metavar="FILE")
     dlls.add_argument("--with-path", action="append", default=[], metavar="DIR", help="as if DIR were first on PATH")
+
+    monitor = verb("monitor", "tui.app:monitor", "GPU and CPU over time, and why the GPU idles", target)
+    monitor.add_argument("--seconds", type=float, default=10.0, metavar="N", help="without a screen: how long (10)")
 
     fix = verbs.add_parser("fix", help="list, show or apply fixes", description="list, show or apply fixes")
     fixes = fix.add_subparsers(dest="fix_verb", metavar="list|show|apply", required=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -46,6 +47,7 @@ class TriageApp(App[int]):
         self.busy = threading.Lock()
         self.leaving = threading.Event()
         self.ending: threading.Thread | None = None
+        self.first: Callable[[], TriageScreen] | None = None  # a screen to begin on; the first one is below it
         self.theme = "ansi-dark"
         if ascii_only:
             self._filters.append(glyphs.AsciiFrames())
@@ -54,6 +56,8 @@ class TriageApp(App[int]):
     def on_mount(self) -> None:
         """The first screen; a recorded case goes on where it ended."""
         self.push_screen(StartScreen())
+        if self.first is not None:
+            self.push_screen(self.first())
 
     async def on_event(self, event: events.Event) -> None:
         """Key presses go through the burst detector: a paste that arrives as keys never presses a command."""
@@ -135,6 +139,16 @@ def demo(options: Namespace) -> int:
     """``tftriage demo [NAME]``: a recorded case; ``--list`` names them."""
     found = headless.demo(options)
     return 0 if found is None else _show_case(str(found), options)
+
+
+def monitor(options: Namespace) -> int:
+    """``tftriage monitor`` in a terminal."""
+    from tftriage.monitoring import session_of
+    from tftriage.tui.screens.monitor import MonitorScreen
+
+    app = _app(session_of(options, load()), options)
+    app.first = MonitorScreen
+    return _run(app)
 
 
 def _show_case(path: str, options: Namespace) -> int:

@@ -235,13 +235,8 @@ class TriageScreen(Ways, Screen[None]):
         return self.ours(show.sentence(self.triage.kb, evidence, self.triage.lang))
 
     def answer(self, probe: str, answer: str) -> str:
-        """A probe's answer in the words of a question of the tree that it answers."""
-        if answer == "unknown":
-            return self.say("doctor.unknown")
-        for node in self.triage.kb.nodes.values():
-            if node.probe == probe and answer in node.choices:
-                return self.words(node.choices[answer])
-        return answer
+        """A probe's answer in words."""
+        return self.ours(show.answer(self.triage.kb, probe, answer, self.triage.lang))
 
     def ours(self, text: str) -> str:
         """A sentence for this terminal."""

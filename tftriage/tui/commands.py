@@ -46,7 +46,8 @@ CLEAR = Command("clear", ("x", "X", "delete"), "X", footer=False)
 TAKE_BACK = Command("take_back", ("t", "T", "f8"), "T")
 FINISH = Command("finish", ("f", "F", "f9"), "F")
 TYPED = Command("typed", ("escape",), "Esc")
-START = (FOLLOW, REPRODUCE, ENVIRONMENT, CHECK, TYPE, CLEAR)
+MONITOR = Command("monitor", ("m", "M", "f7"), "M")
+START = (FOLLOW, REPRODUCE, ENVIRONMENT, CHECK, TYPE, MONITOR, CLEAR)
 RECOVER = (TAKE_BACK, FINISH)
 
 CHOOSE = Command("choose", ("enter", "right"), "Enter")
@@ -82,6 +83,8 @@ DOCTOR = (CAUSE, ALL, DLLS, SAVE, BACK)
 
 WHAT_IF = Command("what_if", ("w", "W", "tab"), "W")
 TOGGLE = Command("put_in", ("enter", "t", "T", "right"), "Enter")
+PAUSE = Command("pause", ("enter", "t", "T"), "Enter")
+MONITOR_SCREEN = (PAUSE, SAVE, BACK)
 DLLS_SCREEN = (WHAT_IF, TOGGLE, ALL, BACK)
 
 # Keys of every page that scrolls, and of every list.

@@ -26,6 +26,12 @@ class Ways:
 
         self._push(DllsScreen())
 
+    def action_monitor(self) -> None:
+        """GPU and CPU over time."""
+        from tftriage.tui.screens.monitor import MonitorScreen
+
+        self._push(MonitorScreen())
+
     def action_help(self) -> None:
         """The keys of this screen."""
         from tftriage.tui.screens.help import HelpScreen
