@@ -19,11 +19,12 @@ from textual.pilot import Pilot
 
 from tftriage import cases
 from tftriage.facts import Fact, Facts
+from tftriage.headless import DEMOS
 from tftriage.knowledge import load
 from tftriage.requests import Target
 from tftriage.session import Session
 from tftriage.sources import CaseSource, FactSource, LiveSource, Request
-from tftriage.tui.app import DEMOS, TriageApp
+from tftriage.tui.app import TriageApp
 
 KB = load()
 

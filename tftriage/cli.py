@@ -24,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.lang = options.lang or system_language()
     if options.no_color:
         os.environ["NO_COLOR"] = "1"
+    options.run = _without_screen(options)
     from tftriage.headless import Stop, complain
     from tftriage.knowledge import KnowledgeError
     from tftriage.plain import one_line
@@ -58,6 +59,15 @@ def _streams() -> None:
             reconfigure(errors="replace")
 
 
+def _without_screen(options: argparse.Namespace) -> str:
+    """What runs instead of the screen where there can be none, or where nobody wants one."""
+    run: str = options.run
+    plain = options.plain or os.environ.get("TERM") == "dumb"
+    if run == "tui.app:monitor":
+        return "monitoring:monitor" if plain or options.json or not sys.stdout.isatty() else run
+    return run.replace("tui.app:", "plainwalk:") if plain else run
+
+
 def _load(name: str) -> Command:
     """``module:function``, imported only when its verb is used (start-up time)."""
     from importlib import import_module
@@ -73,6 +83,7 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     common.add_argument("--ascii", action="store_true", help="ASCII only in frames and marks")
     common.add_argument("--no-color", action="store_true", help="no colours (NO_COLOR does the same)")
     common.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    common.add_argument("--plain", action="store_true", help="questions and answers line by line (as TERM=dumb does)")
     common.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
     target = argparse.ArgumentParser(add_help=False)
@@ -118,6 +129,9 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     dlls.add_argument("file", metavar="FILE")
     dlls.add_argument("--with-path", action="append", default=[], metavar="DIR", help="as if DIR were first on PATH")
 
+    monitor = verb("monitor", "tui.app:monitor", "GPU and CPU over time, and why the GPU idles", target)
+    monitor.add_argument("--seconds", type=float, default=10.0, metavar="N", help="without a screen: how long (10)")
+
     fix = verbs.add_parser("fix", help="list, show or apply fixes", description="list, show or apply fixes")
     fixes = fix.add_subparsers(dest="fix_verb", metavar="list|show|apply", required=True)
     listing = fixes.add_parser("list", help="every fix", parents=[common])
@@ -139,6 +153,12 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     collect = verb("collect", "headless:collect", "write a case of this machine", target, walk)
     collect.add_argument("-o", "--output", default="tftriage-case.json", metavar="FILE")
     collect.add_argument("--no-redact", action="store_true", help="keep names and hosts as they are")
+
+    report = verb("report", "reporting:command", "a case as something to hand over, without names", target, walk)
+    report.add_argument("file", nargs="?", metavar="CASE")
+    report.add_argument("--format", choices=("md", "html", "svg", "json"), default="md")
+    report.add_argument("-o", "--output", metavar="FILE", help="write it there (default: standard output)")
+    report.add_argument("--no-redact", action="store_true", help="keep names and hosts as they are")
 
     opened = verb("open", "tui.app:open_case", "open a recorded case on the screen")
     opened.add_argument("case", metavar="CASE")

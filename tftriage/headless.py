@@ -250,7 +250,7 @@ def doctor(options: Namespace) -> int:
         raise Stop(USAGE, kb.say("error.no-such-probe", options.lang, probe=", ".join(unknown)))
     session = session_of(options, "", kb)
     try:
-        return _doctor(session, options)
+        return check_everything(session, options)
     finally:
         session.close()
 
@@ -275,7 +275,8 @@ def _doctor_list(kb: Knowledge, options: Namespace) -> int:
     return OK
 
 
-def _doctor(session: Session, options: Namespace) -> int:
+def check_everything(session: Session, options: Namespace) -> int:
+    """Observe what the chosen probes (all of them by default) need, and say what they find."""
     kb, lang = session.knowledge, options.lang
     chosen = [PROBES[name] for name in options.probe] or list(PROBES.values())
     skip = set() if options.probe else SLOW
@@ -304,6 +305,31 @@ def _doctor(session: Session, options: Namespace) -> int:
 
 
 # --- cases -------------------------------------------------------------------------------------------------
+
+
+DEMOS = Path(__file__).resolve().parent / "demos"
+
+
+def demo(options: Namespace) -> Path | None:
+    """The file of the recorded case that ``demo`` names (the first without a name); ``--list`` prints their titles."""
+    found = {path.stem: path for path in sorted(DEMOS.glob("*.json"))}
+    if options.list:
+        for name, path in found.items():
+            out(f"{name:<24} {cases.read(path).title.get(options.lang, '')}")
+        return None
+    name = options.name or next(iter(found), "")
+    if name not in found:
+        raise Stop(USAGE, load().say("error.no-such-demo", options.lang, names=", ".join(found)))
+    return found[name]
+
+
+def new_file(what: str, ending: str) -> Path:
+    """A name in the current folder that is not taken, for what a person asks to be written."""
+    from datetime import datetime
+
+    stem = f"tftriage-{what + '-' if what else ''}{datetime.now():%Y%m%d-%H%M%S}"
+    names = (Path(f"{stem}{'-' + str(n) if n else ''}.{ending}") for n in range(1000))
+    return next(path for path in names if not path.exists())
 
 
 def save_case(session: Session, path: Path, redact: bool = True) -> None:

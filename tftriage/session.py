@@ -122,6 +122,10 @@ class Session:
         with self._knowing:
             self.facts = self.facts.with_(fact)
 
+    def learn(self, fact: Fact) -> None:
+        """Take a fact that was observed by other means than ``observe`` (samples over time)."""
+        self._know(fact)
+
     def reproduce(self, listener: Listener = unheard) -> str | None:
         """Let the target fail by itself: import, then the GPU check. Returns the symptom to start from.
 

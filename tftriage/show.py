@@ -22,6 +22,14 @@ def sentence(kb: Knowledge, evidence: Evidence, lang: str) -> str:
     return fill(text, lang, params)
 
 
+def answer(kb: Knowledge, probe: str, answer: str, lang: str) -> str:
+    """A probe's answer in the words of a question of the tree that it answers."""
+    if answer == "unknown":
+        return kb.say("doctor.unknown", lang)
+    nodes = (node for node in kb.nodes.values() if node.probe == probe and answer in node.choices)
+    return next((node.choices[answer][lang] for node in nodes), answer)
+
+
 def cause(diagnosis: Diagnosis, values: dict[str, str], lang: str) -> str:
     """The cause with what the probes found filled in."""
     return fill(diagnosis.cause, lang, {name: one_line(value) for name, value in values.items()})

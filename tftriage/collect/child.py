@@ -66,7 +66,7 @@ def run(
         env=None if env is None else dict(env),
         cwd=cwd,
         bufsize=0,
-        **options
+        **options,
     )
     job = _job(process) if WINDOWS else None
     stopped = threading.Event()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from textual import events
 from textual.app import App
 from textual.binding import BindingType
 
-from tftriage import cases, choose
+from tftriage import cases, choose, headless
 from tftriage.facts import Facts
 from tftriage.headless import USAGE, Stop, text_of
 from tftriage.knowledge import Knowledge, load
@@ -27,8 +28,6 @@ from tftriage.tui.burst import Bursts
 from tftriage.tui.commands import LANGUAGE, QUIT, bindings
 from tftriage.tui.pasting import Typed
 from tftriage.tui.screens.start import StartScreen
-
-DEMOS = Path(__file__).resolve().parent.parent / "demos"
 
 
 class TriageApp(App[int]):
@@ -48,6 +47,7 @@ class TriageApp(App[int]):
         self.busy = threading.Lock()
         self.leaving = threading.Event()
         self.ending: threading.Thread | None = None
+        self.first: Callable[[], TriageScreen] | None = None  # a screen to begin on; the first one is below it
         self.theme = "ansi-dark"
         if ascii_only:
             self._filters.append(glyphs.AsciiFrames())
@@ -56,6 +56,8 @@ class TriageApp(App[int]):
     def on_mount(self) -> None:
         """The first screen; a recorded case goes on where it ended."""
         self.push_screen(StartScreen())
+        if self.first is not None:
+            self.push_screen(self.first())
 
     async def on_event(self, event: events.Event) -> None:
         """Key presses go through the burst detector: a paste that arrives as keys never presses a command."""
@@ -135,16 +137,18 @@ def open_case(options: Namespace) -> int:
 
 def demo(options: Namespace) -> int:
     """``tftriage demo [NAME]``: a recorded case; ``--list`` names them."""
-    found = {path.stem: path for path in sorted(DEMOS.glob("*.json"))}
-    if options.list:
-        for name, path in found.items():
-            title = cases.read(path).title.get(options.lang, "")
-            print(f"{name:<24} {title}")
-        return 0
-    name = options.name or next(iter(found), "")
-    if name not in found:
-        raise Stop(USAGE, load().say("error.no-such-demo", options.lang, names=", ".join(found)))
-    return _show_case(str(found[name]), options)
+    found = headless.demo(options)
+    return 0 if found is None else _show_case(str(found), options)
+
+
+def monitor(options: Namespace) -> int:
+    """``tftriage monitor`` in a terminal."""
+    from tftriage.monitoring import session_of
+    from tftriage.tui.screens.monitor import MonitorScreen
+
+    app = _app(session_of(options, load()), options)
+    app.first = MonitorScreen
+    return _run(app)
 
 
 def _show_case(path: str, options: Namespace) -> int:

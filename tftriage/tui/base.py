@@ -28,6 +28,7 @@ from tftriage.probes.base import Evidence
 from tftriage.session import NoTarget
 from tftriage.tui import glyphs
 from tftriage.tui.commands import BACK, EVERYWHERE, HELP, MORE, Command, bindings, moves
+from tftriage.tui.ways import Ways
 from tftriage.tui.wrapping import Page, middle
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Choices(OptionList, can_focus=False):
         return to != now
 
 
-class TriageScreen(Screen[None]):
+class TriageScreen(Ways, Screen[None]):
     """A screen with a title line, a body and a footer; ``show`` paints the body in the present language."""
 
     AUTO_FOCUS = ""  # keys belong to the screen; only a box to type in takes the focus
@@ -233,6 +234,10 @@ class TriageScreen(Screen[None]):
         """A line of evidence in the present language."""
         return self.ours(show.sentence(self.triage.kb, evidence, self.triage.lang))
 
+    def answer(self, probe: str, answer: str) -> str:
+        """A probe's answer in words."""
+        return self.ours(show.answer(self.triage.kb, probe, answer, self.triage.lang))
+
     def ours(self, text: str) -> str:
         """A sentence for this terminal."""
         return glyphs.sentence(text) if self.triage.ascii else text
@@ -374,9 +379,3 @@ class TriageScreen(Screen[None]):
     def hold(self) -> bool:
         """Whether leaving now would be a mistake (said on the screen); asked again, it is not."""
         return False
-
-    def action_help(self) -> None:
-        """The keys of this screen."""
-        from tftriage.tui.screens.help import HelpScreen
-
-        self.app.push_screen(HelpScreen(tuple(dict.fromkeys(self.commands()))))

@@ -46,7 +46,8 @@ CLEAR = Command("clear", ("x", "X", "delete"), "X", footer=False)
 TAKE_BACK = Command("take_back", ("t", "T", "f8"), "T")
 FINISH = Command("finish", ("f", "F", "f9"), "F")
 TYPED = Command("typed", ("escape",), "Esc")
-START = (FOLLOW, REPRODUCE, ENVIRONMENT, CHECK, TYPE, CLEAR)
+MONITOR = Command("monitor", ("m", "M", "f7"), "M")
+START = (FOLLOW, REPRODUCE, ENVIRONMENT, CHECK, TYPE, MONITOR, CLEAR)
 RECOVER = (TAKE_BACK, FINISH)
 
 CHOOSE = Command("choose", ("enter", "right"), "Enter")
@@ -58,11 +59,18 @@ ANSWER = Command("answer", ("a", "A", "tab"), "A")
 BY_HAND = Command("by_hand", ("m", "M", "f3"), "M")
 ALL = Command("show_all", ("e", "E", "f4"), "E")
 SAVE = Command("save", ("s", "S", "f7"), "S")
-WALK = (GO_ON, ANSWER, ALL, BY_HAND, SAVE, BACK)
+REPORT = Command("report", ("x", "X", "f6"), "X")
+DLLS = Command("dlls", ("d", "D", "f5"), "D")
+WALK = (GO_ON, ANSWER, ALL, DLLS, BY_HAND, REPORT, SAVE, BACK)
 
 PREVIEW = Command("preview", ("enter", "right"), "Enter")
 MYTHS = Command("myths", ("m", "M", "f3"), "M")
-DIAGNOSIS = (PREVIEW, MYTHS, SAVE, BACK)
+DIAGNOSIS = (PREVIEW, MYTHS, DLLS, REPORT, SAVE, BACK)
+
+COPY_REPORT = Command("copy_report", ("c", "C", "enter"), "C")
+WRITE_HTML = Command("write_html", ("w", "W", "f7", "1"), "W")
+WRITE_SVG = Command("write_svg", ("v", "V", "f8", "2"), "V")
+REPORT_SCREEN = (COPY_REPORT, WRITE_HTML, WRITE_SVG, BACK)
 
 APPLY = Command("apply", ("y", "Y", "f9"), "Y")
 COPY = Command("copy", ("c", "C", "f7"), "C")
@@ -71,7 +79,13 @@ NO = Command("no", ("n", "N", "delete"), "N", footer=False)
 FIX = (APPLY, COPY, UNDO, NO, GO_ON, BACK)
 
 CAUSE = Command("go_on", ("enter", "right"), "Enter", words="cause")
-DOCTOR = (CAUSE, ALL, SAVE, BACK)
+DOCTOR = (CAUSE, ALL, DLLS, SAVE, BACK)
+
+WHAT_IF = Command("what_if", ("w", "W", "tab"), "W")
+TOGGLE = Command("put_in", ("enter", "t", "T", "right"), "Enter")
+PAUSE = Command("pause", ("enter", "t", "T"), "Enter")
+MONITOR_SCREEN = (PAUSE, SAVE, BACK)
+DLLS_SCREEN = (WHAT_IF, TOGGLE, ALL, BACK)
 
 # Keys of every page that scrolls, and of every list.
 MOVES: tuple[tuple[str, str], ...] = (

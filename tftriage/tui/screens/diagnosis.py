@@ -22,9 +22,11 @@ from tftriage.tui.commands import (
     BACK,
     DIAGNOSIS,
     DIGITS,
+    DLLS,
     EVERYWHERE,
     MYTHS,
     PREVIEW,
+    REPORT,
     SAVE,
     Command,
     bindings,
@@ -61,7 +63,7 @@ class DiagnosisScreen(TriageScreen):
         diagnosis = self.triage.session.diagnosis
         first = PREVIEW if self._open() else PREVIEW._replace(words="close")
         myths = (MYTHS,) if diagnosis is not None and diagnosis.myths else ()
-        return (first, *myths, SAVE, BACK, *EVERYWHERE)
+        return (first, *myths, DLLS, REPORT, SAVE, BACK, *EVERYWHERE)
 
     def _open(self) -> list[mend.Offer]:
         return [offer for offer in self.offers if offer.refused is None]

@@ -14,7 +14,7 @@ from tftriage.probes import PROBES
 from tftriage.probes.base import Finding
 from tftriage.session import Arrived, Progress
 from tftriage.tui.base import Scroll, TriageScreen
-from tftriage.tui.commands import ALL, BACK, CAUSE, DOCTOR, EVERYWHERE, SAVE, Command, bindings
+from tftriage.tui.commands import ALL, BACK, CAUSE, DLLS, DOCTOR, EVERYWHERE, SAVE, Command, bindings
 from tftriage.tui.screens.walk import bad_first
 from tftriage.tui.wrapping import Page
 
@@ -56,7 +56,7 @@ class DoctorScreen(TriageScreen):
         """Nothing to follow before everything has answered."""
         if self.running:
             return (BACK, *EVERYWHERE)
-        return (CAUSE, ALL._replace(words="fewer" if self.all else ""), SAVE, BACK, *EVERYWHERE)
+        return (CAUSE, ALL._replace(words="fewer" if self.all else ""), DLLS, SAVE, BACK, *EVERYWHERE)
 
     def heard(self, progress: Progress) -> None:
         """Count what arrived."""
@@ -101,7 +101,7 @@ class DoctorScreen(TriageScreen):
         unknown = finding.answer == "unknown"
         what = self.say("probe." + name) if "probe." + name in self.triage.kb.messages else name
         line = Text(self.say("doctor.line", what=what), "" if bad else "dim")
-        said = self.say("doctor.unknown") if unknown else self._answer(name, finding.answer)
+        said = self.answer(name, finding.answer)
         line.append(said, "bold" if bad else "")
         page.add(line, mark=self.mark("bad" if bad else "unknown" if unknown else "ok"))
         lines = bad_first(finding.evidence) if bad or self.all else []
@@ -111,13 +111,6 @@ class DoctorScreen(TriageScreen):
             page.add(self.sentence(evidence), style, self.mark(evidence.level), indent=2)
         if len(few) < len(lines):
             page.add(self.say("walk.more", n=len(lines) - len(few)), "dim", indent=4)
-
-    def _answer(self, probe: str, answer: str) -> str:
-        """The answer in the words of a question of the tree that this probe answers."""
-        for node in self.triage.kb.nodes.values():
-            if node.probe == probe and answer in node.choices:
-                return self.words(node.choices[answer])
-        return answer
 
     # --- keys --------------------------------------------------------------------------------------------------
 
@@ -146,6 +139,11 @@ class DoctorScreen(TriageScreen):
         """All evidence, also of what is right."""
         self.all = not self.all
         self.repaint()
+
+    def action_dlls(self) -> None:
+        """Who needs whom."""
+        if not self.running:
+            super().action_dlls()
 
     def action_save(self) -> None:
         """Write the case."""

@@ -252,9 +252,6 @@ class StartScreen(TriageScreen):
         title = self.triage.kb.symptom(symptom).title
         self.with_target(lambda: self._push(WalkScreen(symptom)), title)
 
-    def _push(self, screen: TriageScreen) -> None:
-        self.app.push_screen(screen)
-
     def action_target(self) -> None:
         """Choose the environment."""
         from tftriage.tui.screens.target import TargetScreen

@@ -21,8 +21,10 @@ from tftriage.tui.commands import (
     BACK,
     BY_HAND,
     DIGITS,
+    DLLS,
     EVERYWHERE,
     GO_ON,
+    REPORT,
     SAVE,
     WALK,
     Command,
@@ -88,7 +90,7 @@ class WalkScreen(TriageScreen):
         finding = self._finding()
         more = (ALL,) if finding is not None and len(finding.evidence) > MOST_EVIDENCE else ()
         answer = ANSWER._replace(words="steps") if self.choosing else ANSWER
-        return (go, answer, *more, BY_HAND, SAVE, BACK, *EVERYWHERE)
+        return (go, answer, *more, DLLS, BY_HAND, REPORT, SAVE, BACK, *EVERYWHERE)
 
     def heading(self) -> str:
         """The symptom."""
@@ -359,6 +361,16 @@ class WalkScreen(TriageScreen):
             self.notice = save(self.triage)
             self.query_one("#seen", Scroll).scroll_home(animate=False)
             self.repaint()
+
+    def action_dlls(self) -> None:
+        """Who needs whom; not while a probe looks."""
+        if not self.running:
+            super().action_dlls()
+
+    def action_report(self) -> None:
+        """What was found so far, to hand to another person."""
+        if not self.running:
+            super().action_report()
 
     def leave(self) -> None:
         """To the start; what was seen is kept, and the probe that still looks is ended."""
