@@ -6,8 +6,10 @@ Progress and complaints go to standard error.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from argparse import Namespace
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +147,7 @@ def diagnose(options: Namespace) -> int:
         status = walk(session, options)
         report_diagnosis(session, options)
         if options.save:
-            save_case(session, Path(options.save))
+            save_case(session, Path(options.save), options.lang)
         return status
     finally:
         session.close()
@@ -290,15 +292,37 @@ def _doctor(session: Session, options: Namespace) -> int:
 # --- cases -------------------------------------------------------------------------------------------------
 
 
-def save_case(session: Session, path: Path, redact: bool = True) -> None:
+def save_case(session: Session, path: Path, lang: str, redact: bool = True) -> None:
     """Write the session as a case. Raises ``Stop`` when the file cannot be written."""
     from datetime import datetime, timezone
 
     case = cases.of_session(session, datetime.now(timezone.utc).isoformat(timespec="seconds"))
+    users, hosts = _own_names() if session.source.live else ((), ())
+    write_case(case, path, session.knowledge, lang, redact, users, hosts)
+
+
+def write_case(
+    case: cases.Case, path: Path, kb: Knowledge, lang: str, redact: bool = True,
+    users: Iterable[str] = (), hosts: Iterable[str] = (),
+) -> None:  # fmt: skip
+    """Write a case, redacted unless told otherwise. Raises ``Stop``: then nothing was written."""
     try:
-        cases.write(cases.redact(case) if redact else case, path)
+        cases.write(cases.redact(case, users=users, hosts=hosts) if redact else case, path)
+    except cases.RedactionError as error:
+        raise Stop(BLIND, kb.say("redact.refused", lang, reason=error)) from error
     except OSError as error:
         raise Stop(BLIND, f"{path}: {error.strerror or error}") from error
+
+
+def _own_names() -> tuple[list[str], list[str]]:
+    """This machine's names for its user and itself: redaction looks for them wherever they stand."""
+    import getpass
+    import socket
+
+    users = []
+    with contextlib.suppress(OSError, KeyError, ImportError):
+        users.append(getpass.getuser())
+    return users, [socket.gethostname()]
 
 
 def collect(options: Namespace) -> int:
@@ -313,7 +337,7 @@ def collect(options: Namespace) -> int:
             session.begin(symptom)
             session.advance(progress(options))
         path = Path(options.output)
-        save_case(session, path, redact=not options.no_redact)
+        save_case(session, path, options.lang, redact=not options.no_redact)
         if options.json:
             out_json({"case": str(path), "facts": len(session.facts)})
         else:

@@ -16,7 +16,7 @@ def save(app: TriageApp) -> str:
     """Write the case (redacted) into the current folder; returns the sentence to show."""
     path = Path(f"tftriage-{datetime.now():%Y%m%d-%H%M%S}.json")
     try:
-        save_case(app.session, path)
+        save_case(app.session, path, app.lang)
     except Stop as stop:
         return str(stop)
     return app.kb.say("save.done", app.lang, path=path.absolute())
