@@ -18,7 +18,7 @@ import msgspec
 from tftriage import cases, choose, show
 from tftriage.facts import Facts
 from tftriage.knowledge import Knowledge, load
-from tftriage.plain import one_line, plain
+from tftriage.plain import escaped, one_line, plain
 from tftriage.probes import PROBES
 from tftriage.reading import Unreadable, read_input
 from tftriage.requests import Target
@@ -50,7 +50,7 @@ def complain(text: str) -> None:
 def out_json(value: Any) -> None:
     """The one JSON document of a command (UTF-8 text, indented)."""
     data = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    print(data)
+    print(escaped(data))
 
 
 def text_of(options: Namespace) -> str:
@@ -86,7 +86,7 @@ def session_of(options: Namespace, text: str, kb: Knowledge) -> Session:
         try:
             case = cases.read(Path(options.case))
         except cases.CaseError as error:
-            raise Stop(USAGE, str(error)) from error
+            raise Stop(USAGE, one_line(str(error))) from error
         facts = Facts(case.facts)
         return Session(kb, CaseSource(facts), case.target, text or case.text, facts)
     target = Target(

@@ -13,6 +13,7 @@ from tftriage.facts import Facts
 from tftriage.knowledge import Knowledge
 from tftriage.session import Session
 from tftriage.sources import CaseSource
+from tftriage.walk import WalkError
 
 __all__ = [
     "SCHEMA", "Case", "CaseError", "PersonAnswer", "RedactionError", "decode", "local_key", "of_session", "read",
@@ -35,13 +36,23 @@ def of_session(session: Session, created: str) -> Case:
 
 
 def replay(case: Case, knowledge: Knowledge) -> Session:
-    """A session on the recorded facts, walked as it was walked on the machine."""
+    """A session on the recorded facts, walked as it was walked on the machine.
+
+    Raises ``CaseError`` when the recorded walk does not fit the knowledge base.
+    """
     facts = Facts(case.facts)
     session = Session(knowledge, CaseSource(facts), case.target, case.text, facts)
-    if case.symptom is not None:
+    if case.symptom is None:
+        return session
+    try:
         session.begin(case.symptom)
-        session.advance()
-        for given in case.answers:
+    except KeyError as error:
+        raise CaseError(f"no symptom {case.symptom!r} is known; was the case made by another version?") from error
+    session.advance()
+    for given in case.answers:
+        try:
             session.answer(given.node, given.answer)
-            session.advance()
+        except WalkError:  # the tree has changed since: the walk stands where a person is needed again
+            break
+        session.advance()
     return session

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
@@ -11,6 +12,7 @@ from tftriage.facts import Fact
 from tftriage.requests import Target
 
 SCHEMA = 1
+PUBLISHED = Path(__file__).parent / "case.schema.json"
 
 
 class CaseError(Exception):
@@ -44,3 +46,17 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     answers: tuple[PersonAnswer, ...] = ()
     facts: tuple[Fact, ...] = ()
     tokens: tuple[str, ...] = ()
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a case, for other programs; it is published beside this module (``PUBLISHED``).
+
+    Members that it does not name are allowed: a later version may add some without a new number.
+    """
+    made = msgspec.json.schema(Case)
+    title = {"title": "tftriage case", "$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return {**title, **made}
+
+
+if __name__ == "__main__":
+    PUBLISHED.write_bytes(msgspec.json.format(msgspec.json.encode(json_schema()), indent=1) + b"\n")
