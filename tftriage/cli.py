@@ -160,6 +160,10 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     report.add_argument("-o", "--output", metavar="FILE", help="write it there (default: standard output)")
     report.add_argument("--no-redact", action="store_true", help="keep names and hosts as they are")
 
+    redacted = verb("redact", "casework:redact", "take names and secrets out of a case that was written without")
+    redacted.add_argument("case", metavar="CASE")
+    redacted.add_argument("-o", "--output", metavar="FILE", help="write it there (default: the same file)")
+    redacted.add_argument("--name", action="append", default=[], metavar="NAME", help="a name to take out, too")
     opened = verb("open", "tui.app:open_case", "open a recorded case on the screen")
     opened.add_argument("case", metavar="CASE")
     demo = verb("demo", "tui.app:demo", "the screen on a recorded case: no GPU, no Windows, no TensorFlow needed")

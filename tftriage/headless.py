@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import msgspec
 from tftriage import cases, choose, show
 from tftriage.facts import Facts
 from tftriage.knowledge import Knowledge, load
-from tftriage.plain import one_line, plain
+from tftriage.plain import escaped, one_line, plain
 from tftriage.probes import PROBES
 from tftriage.reading import Unreadable, read_input
 from tftriage.requests import Target
@@ -48,7 +49,7 @@ def complain(text: str) -> None:
 def out_json(value: Any) -> None:
     """The one JSON document of a command (UTF-8 text, indented)."""
     data = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    print(data)
+    print(escaped(data))
 
 
 def text_of(options: Namespace) -> str:
@@ -84,7 +85,7 @@ def session_of(options: Namespace, text: str, kb: Knowledge) -> Session:
         try:
             case = cases.read(Path(options.case))
         except cases.CaseError as error:
-            raise Stop(USAGE, str(error)) from error
+            raise Stop(USAGE, one_line(str(error))) from error
         facts = Facts(case.facts)
         return Session(kb, CaseSource(facts), case.target, text or case.text, facts)
     target = Target(
@@ -145,7 +146,7 @@ def diagnose(options: Namespace) -> int:
         status = walk(session, options)
         report_diagnosis(session, options)
         if options.save:
-            save_case(session, Path(options.save))
+            save_case(session, Path(options.save), options.lang)
         return status
     finally:
         session.close()
@@ -332,13 +333,24 @@ def new_file(what: str, ending: str) -> Path:
     return next(path for path in names if not path.exists())
 
 
-def save_case(session: Session, path: Path, redact: bool = True) -> None:
+def save_case(session: Session, path: Path, lang: str, redact: bool = True) -> None:
     """Write the session as a case. Raises ``Stop`` when the file cannot be written."""
     from datetime import datetime, timezone
 
     case = cases.of_session(session, datetime.now(timezone.utc).isoformat(timespec="seconds"))
+    users, hosts = cases.own_names(session)
+    write_case(case, path, session.knowledge, lang, redact, users, hosts)
+
+
+def write_case(
+    case: cases.Case, path: Path, kb: Knowledge, lang: str, redact: bool = True,
+    users: Iterable[str] = (), hosts: Iterable[str] = (),
+) -> None:  # fmt: skip
+    """Write a case, redacted unless told otherwise. Raises ``Stop``: then nothing was written."""
     try:
-        cases.write(cases.redact(case) if redact else case, path)
+        cases.write(cases.redact(case, users=users, hosts=hosts) if redact else case, path)
+    except cases.RedactionError as error:
+        raise Stop(BLIND, kb.say("redact.refused", lang, reason=error)) from error
     except OSError as error:
         raise Stop(BLIND, f"{path}: {error.strerror or error}") from error
 
@@ -355,7 +367,7 @@ def collect(options: Namespace) -> int:
             session.begin(symptom)
             session.advance(progress(options))
         path = Path(options.output)
-        save_case(session, path, redact=not options.no_redact)
+        save_case(session, path, options.lang, redact=not options.no_redact)
         if options.json:
             out_json({"case": str(path), "facts": len(session.facts)})
         else:

@@ -37,7 +37,12 @@ def offers(session: Session) -> list[Offer]:
 
 
 def _refusal(session: Session, fix: str) -> str | None:
-    return FIXES[fix].refuses(session.facts, session.values)
+    try:
+        return FIXES[fix].refuses(session.facts, session.values)
+    except Exception:  # a case may hold anything under a fact's name
+        if session.source.live:
+            raise
+        return "fix.unreadable-case"
 
 
 def shown(plan: Plan, facts: Facts, kb: Knowledge, lang: str) -> list[tuple[str, str]]:
@@ -69,10 +74,20 @@ MARKS = {
 def plan(session: Session, fix: str, given: dict[str, str] | None = None) -> Plan:
     """What the fix would do, as plain data. ``given`` adds or replaces values. Raises ``Refused``."""
     values = {**session.values, **(given or {})}
-    reason = FIXES[fix].refuses(session.facts, values)
-    if reason is not None:
-        raise Refused(reason)
-    return FIXES[fix].plan(session.facts, values, session.knowledge.tables)
+    try:
+        reason = FIXES[fix].refuses(session.facts, values)
+        if reason is not None:
+            raise Refused(reason)
+        planned = FIXES[fix].plan(session.facts, values, session.knowledge.tables)
+        if not session.source.live:
+            preview(planned, session.facts)
+        return planned
+    except Refused:
+        raise
+    except Exception as error:
+        if session.source.live:
+            raise
+        raise Refused("fix.unreadable-case") from error
 
 
 def carry_out(

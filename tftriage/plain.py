@@ -24,3 +24,13 @@ def one_line(text: str, width: int = 0) -> str:
     """``text`` on one line, cut with an ellipsis at ``width`` characters (0: no limit)."""
     line = " ".join(plain(text).split())
     return line[: width - 1] + "…" if 0 < width < len(line) else line
+
+
+def escaped(document: str) -> str:
+    """A JSON document in which characters that act instead of showing are written as escapes."""
+    return _UNSAFE.sub(lambda match: _escape(match.group()), document)
+
+
+def _escape(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

@@ -61,7 +61,10 @@ class Report(msgspec.Struct, frozen=True, array_like=True):
 
 
 def of_session(session: Session, lang: str, redact: bool = True) -> Report:
-    """The report of a session as it stands. On a live machine it asks for the user's name, to leave it out."""
+    """The report of a session as it stands. On a live machine it asks for the user's name, to leave it out.
+
+    Raises ``cases.RedactionError`` when a name would remain.
+    """
     if redact and session.source.live:
         session.observe(("system.user",))
     kb, walk = session.knowledge, session.walk
@@ -83,7 +86,8 @@ def _redacted(report: Report, session: Session) -> Report:
     """The report as the redaction of cases leaves it: the same rules, whatever they are."""
     case = cases.of_session(session, "")
     carrier = Fact("report", "ok", msgspec.to_builtins(report))
-    redacted = cases.redact(msgspec.structs.replace(case, facts=(*case.facts, carrier)))
+    users, hosts = cases.own_names(session)
+    redacted = cases.redact(msgspec.structs.replace(case, facts=(*case.facts, carrier)), users=users, hosts=hosts)
     return msgspec.convert(redacted.facts[-1].value, Report)
 
 

@@ -19,6 +19,8 @@ def command(options: Namespace) -> int:
     session = _session(options)
     try:
         made = report.of_session(session, options.lang, redact=not options.no_redact)
+    except cases.RedactionError as error:
+        raise Stop(BLIND, kb.say("redact.refused", options.lang, reason=error)) from error
     finally:
         session.close()
     if options.json or options.format == "json":

@@ -134,19 +134,20 @@ class Session:
         """
         self.check_target(listener)
         self.observe(("tf.import",), listener)
-        attempt = self.facts.value("tf.import")
+        attempt = _object(self.facts.value("tf.import"))
         if attempt is None:
             return "import-fails"
-        if not attempt["ok"]:
-            self.paste("\n".join(part for part in (attempt.get("log"), attempt.get("traceback")) if part))
+        if not attempt.get("ok"):
+            self.paste(_joined(attempt.get("log"), attempt.get("traceback")))
             return "import-hangs" if attempt.get("timed_out") else self.best_match() or "import-fails"
         if self.target.module != "tensorflow":
             return None
         self.observe(("tf.gpus", "tf.operation"), listener)
-        gpus, operation = self.facts.value("tf.gpus") or {}, self.facts.value("tf.operation") or {}
+        gpus = _object(self.facts.value("tf.gpus")) or {}
+        operation = _object(self.facts.value("tf.operation")) or {}
         if operation.get("correct"):
             return None
-        self.paste("\n".join(part for part in (gpus.get("log"), operation.get("log"), operation.get("error")) if part))
+        self.paste(_joined(gpus.get("log"), operation.get("log"), operation.get("error")))
         return self.best_match() or "gpu-not-listed"
 
     def best_match(self) -> str | None:
@@ -224,7 +225,8 @@ class Session:
     def observe(self, names: Iterable[str], listener: Listener = unheard) -> None:
         """Make sure that facts are known, as far as the source can tell; those known already are kept."""
         for wave in requests.waves(names, self.facts):
-            asked = [(name, self.arguments(name)) for name in wave]
+            # A recorded fact is there or not, however it was asked for; and what a case holds may be no sound argument.
+            asked = [(name, self.arguments(name) if self.source.live else {}) for name in wave]
             for fact in self.source.collect(asked):
                 self._know(fact)
                 listener(Arrived(fact))
@@ -240,3 +242,12 @@ class Session:
     def close(self) -> None:
         """End whatever still looks at the machine."""
         self.source.close()
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    """The value of a fact that has to be an object; a case may hold anything."""
+    return value if isinstance(value, dict) else None
+
+
+def _joined(*parts: Any) -> str:
+    return "\n".join(part for part in parts if part and isinstance(part, str))

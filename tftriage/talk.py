@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tftriage import choose, fixing, freetext, headless, mend, pages, report, show
+from tftriage.cases import RedactionError
 from tftriage.facts import Facts
 from tftriage.fixes.effects import StepResult
 from tftriage.fixes.journal import Busy, Journal
@@ -324,13 +325,13 @@ class Talk:
         try:
             if word == "save":
                 path = headless.new_file("", "json")
-                headless.save_case(session, path)
+                headless.save_case(session, path, self.lang)
             else:
                 ending = ending if ending in pages.FORMATS else "md"
                 path = headless.new_file("report", ending)
                 made = report.of_session(session, self.lang)
                 path.write_text(pages.FORMATS[ending](made, session.knowledge), encoding="utf-8", newline="\n")
-        except (headless.Stop, OSError) as error:
+        except (headless.Stop, RedactionError, OSError) as error:
             self.lines.say(str(error))
         else:
             self.say("save.done" if word == "save" else "report.written", path=path.absolute())

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tftriage import cases
-from tftriage.cases import Case, CaseError, PersonAnswer
+from tftriage.cases import Case, CaseError, PersonAnswer, files
 from tftriage.facts import Fact
 from tftriage.requests import Target
 
@@ -76,7 +76,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_huge_file_is_refused_before_it_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cases, "MAX_BYTES", 100)
+    monkeypatch.setattr(files, "MAX_BYTES", 100)
     path = tmp_path / "big.json"
     path.write_bytes(b" " * 101)
     with pytest.raises(CaseError, match="larger"):

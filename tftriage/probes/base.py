@@ -51,8 +51,18 @@ class Probe(msgspec.Struct, frozen=True):
     fills: tuple[str, ...]
 
     def __call__(self, facts: Facts, tables: Tables) -> Finding:
-        """Run the probe. An answer that was not declared is a defect of the probe: ``ValueError``."""
-        finding = self.function(facts, tables)
+        """Run the probe. An answer that was not declared is a defect of the probe: ``ValueError``.
+
+        A recorded case may hold anything under a fact's name: there, a fact of another form is unknown, no error.
+        """
+        try:
+            finding = self.function(facts, tables)
+        except Exception as error:
+            if not facts.ok("case.recorded"):
+                raise
+            reason = f"the case holds a fact of another form ({type(error).__name__})"
+            shown = Evidence("fact.missing", {"fact": ", ".join(self.needs), "reason": reason})
+            return Finding(UNKNOWN, (shown,), {}, reason)
         if finding.answer not in self.answers:
             raise ValueError(f"probe {self.name} gave the undeclared answer {finding.answer!r}")
         return finding

@@ -15,7 +15,7 @@ def save(app: TriageApp) -> str:
     """Write the case (redacted) into the current folder; returns the sentence to show."""
     path = new_file("", "json")
     try:
-        save_case(app.session, path)
+        save_case(app.session, path, app.lang)
     except Stop as stop:
         return str(stop)
     return app.kb.say("save.done", app.lang, path=path.absolute())
