@@ -245,3 +245,21 @@ def test_roots(tmp_path):
     assert dlls.roots_of({"roots": ["a.dll"], "python": str(python)}, {}) == ["a.dll"]
     with pytest.raises(Skipped):
         COLLECTORS["dlls.tree"].function({})
+
+
+@pytest.mark.parametrize(
+    ("variable", "entries"),
+    [
+        (None, []),
+        ("", []),
+        ("/a", ["/a"]),
+        ("/a:/b;/c", ["/a", "/b", "/c"]),
+        ("/a::b", ["/a", ".", "b"]),
+        (":", [".", "."]),
+    ],
+)
+def test_entries_of_ld_library_path(variable, entries):
+    """ld.so(8): colons or semicolons; an empty entry is the current folder, an empty variable is none."""
+    environment = {} if variable is None else {"LD_LIBRARY_PATH": variable}
+    context = dlls.linux_context({"cwd": "/w"}, environment, [])
+    assert (context["path"], context["program"]) == (entries, None)

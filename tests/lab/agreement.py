@@ -31,7 +31,7 @@ from treedlls import Templates  # noqa: E402
 from tftriage.loader import Entry, Via, base, resolve  # noqa: E402
 
 REPOSITORY = HERE.parent.parent
-BATCH = 250  # trees a process
+BATCH = 100  # trees a process
 # How each way of loading is put to the model: which root, ``via``, and whether as Python 3.7 would do it.
 WAYS: dict[str, tuple[str, Via | None, bool]] = {
     "altered": ("root", "extension", True),
@@ -103,7 +103,8 @@ def expected(tree: dict[str, Any], plan: Mapping[str, Any], way: str, failing: I
     order = tuple(name.lower() for name in resolution.starts[root])
     if first.failure:
         alone = resolve({**tree, "context": seen["context"], "roots": [root]}, via=via).entries[0].failure
-        code = 193 if "wrong-machine" in (first.failure, alone) or first.failure == "not-a-pe" else 126
+        alien = "wrong-machine" in (first.failure, alone if first.failure == "absent" else None)
+        code = 193 if alien or first.failure == "not-a-pe" else 126
         return Verdict(code, won, lost, (), _circular(entries, seen["files"]))
     where = {e.name.lower(): ntpath.normcase(e.path) for e in own if e.path}
     bad = {ntpath.normcase(path) for path in failing}

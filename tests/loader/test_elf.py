@@ -135,3 +135,29 @@ def test_what_if_a_file_were_there():
     tree["elsewhere"] = {"libcudnn.so.7": ["/opt/cudnn/libcudnn.so.7"]}
     assert [copy.path for copy in entry(tree, "libcudnn.so.7").unsearched] == ["/opt/cudnn/libcudnn.so.7"]
     assert resolve(tree, with_files={LIB + "/libcudnn.so.7": elf()}).complete
+
+
+def test_the_rpath_of_the_program_serves_all_that_have_no_runpath():
+    """conda's python has the RPATH $ORIGIN/../lib: its libraries are found without LD_LIBRARY_PATH."""
+    python, lib = "/opt/conda/bin/python3.10", "/opt/conda/bin/../lib/libcudart.so.11.0"
+    files = {PYWRAP: elf("libcudart.so.11.0"), python: elf(rpath=["$ORIGIN/../lib"]), lib: elf()}
+    assert entry(linux(files), "libcudart.so.11.0").failure == "absent"
+    found = entry(linux(files, program=python), "libcudart.so.11.0")
+    assert (found.rule, posixpath.normpath(found.path or "")) == ("rpath", "/opt/conda/lib/libcudart.so.11.0")
+    files[PYWRAP] = elf("libcudart.so.11.0", runpath=["/else"])
+    assert entry(linux(files, program=python), "libcudart.so.11.0").failure == "absent"
+    files |= {PYWRAP: elf("libcudart.so.11.0"), python: elf(rpath=["$ORIGIN/../lib"], runpath=["/else"])}
+    assert entry(linux(files, program=python), "libcudart.so.11.0").failure == "absent"
+
+
+def test_a_file_that_calls_itself_what_is_asked_for_is_taken():
+    files = {
+        PYWRAP: elf("libblas.so", "libuser.so"), "/v/libblas.so": elf(soname="libblas.so.3"),
+        "/v/libuser.so": elf("libblas.so.3"), "/v/broken.so": elf("libblas.so", "gone.so"),
+    }  # fmt: skip
+    found = entry(linux(files, path=["/v"]), "libblas.so.3")
+    assert (found.rule, found.path) == ("loaded", "/v/libblas.so")
+    opened = resolve(linux(files, roots=[PYWRAP, "libblas.so.3"], path=["/v"]))
+    assert opened.of("libblas.so.3")[0].rule == "loaded"
+    failed = resolve(linux(files, roots=["/v/broken.so", "libblas.so.3"], path=["/v"]))
+    assert failed.of("libblas.so.3")[0].failure == "absent"  # what failed to load left nothing behind

@@ -5,6 +5,7 @@ order, and a what-if ("this folder on PATH") must be answerable later from the r
 """
 
 import os
+import re
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
 from . import cuda, elf, interpreters, pe, places
@@ -120,10 +121,11 @@ def linux_context(args: Dict[str, Any], environment: Mapping[str, str], roots: L
     python = str(args.get("python") or "")
     version = interpreters.version_of(python) if python else None
     first = next((root for root in roots if os.path.dirname(root)), None)
-    split = environment.get("LD_LIBRARY_PATH", "").split(":")
+    variable = environment.get("LD_LIBRARY_PATH", "")
     return {
         "python": [int(part) for part in version.split(".")[:2]] if version else None,
         "python_folder": os.path.dirname(python) or None,
+        "program": os.path.realpath(python) if python else None,  # its RPATH serves all libraries: conda's has one
         "pyd_folder": os.path.dirname(first) if first else None,
         "conda": bool(python) and interpreters.conda_history(interpreters.prefix_of(python)),
         "store": False,
@@ -131,7 +133,8 @@ def linux_context(args: Dict[str, Any], environment: Mapping[str, str], roots: L
         "system32": None,
         "windows": None,
         "cwd": str(args.get("cwd") or os.getcwd()),
-        "path": [part for part in split if part],
+        # ld.so(8): separated by colons or semicolons; an empty entry is the current folder
+        "path": [part or "." for part in re.split("[:;]", variable)] if variable else [],
         "default": elf.DEFAULT_FOLDERS,
         "cache": {},
     }
@@ -159,10 +162,12 @@ def linux_tree(
 
     def more(path: str, facts: Dict[str, Any]) -> None:
         for entry in facts["rpath"] + facts["runpath"]:
-            folder = elf.expand_origin(entry, path)
+            folder = os.path.normpath(os.path.join(context["cwd"], elf.expand_origin(entry, path)))
             if folder not in search:
                 search.append(folder)
 
+    if context["program"]:
+        more(context["program"], tree.read(context["program"], False))
     system = {os.path.normcase(os.path.normpath(folder)) for folder in [*context["default"], *cached]}
     needed, _ = closure(tree, roots, lambda: search, elsewhere, system, more)
     for folder in elsewhere:

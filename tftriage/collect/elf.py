@@ -152,7 +152,9 @@ def _dynamic(
     facts["imports"] = list(facts["needed"])
     for tag, value in entries:
         if tag in (RPATH, RUNPATH):
-            facts["rpath" if tag == RPATH else "runpath"] = [part for part in (text(value) or "").split(":") if part]
+            folders = text(value) or ""
+            parts = [part or "." for part in folders.split(":")]  # an empty one is the current folder
+            facts["rpath" if tag == RPATH else "runpath"] = parts if folders else []
         elif tag == SONAME:
             facts["soname"] = text(value)
 

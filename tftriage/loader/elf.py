@@ -1,7 +1,7 @@
 """The dynamic loader of Linux (ld.so) as a pure model, to the depth that TensorFlow's libraries need.
 
-Order (ld.so(8)): what is loaded already, DT_RPATH of the file and its importers (unless the file has a
-RUNPATH), LD_LIBRARY_PATH, DT_RUNPATH of the file itself, the ld.so cache, the default folders. A file of the
+Order (ld.so(8)): what is loaded already, DT_RPATH of the file, its importers and the program (unless the file
+has a RUNPATH), LD_LIBRARY_PATH, DT_RUNPATH of the file itself, the ld.so cache, the default folders. A file of the
 other ELF class is passed over and only reported when nothing else bears the name; a file that is no ELF at
 all ends the search.
 """
@@ -56,7 +56,8 @@ def resolve(
         starts[root] = closed.starts
         entries += found
         if not found[0].failure:
-            world.loaded.update({e.name: e.path for e in found if e.path})
+            world.loaded.update({**world.called, **{e.name: e.path for e in found if e.path}})
+        world.called = {}
     blind = bool(entries) and not world.cache and not any(f in world.folders for f in world.default)
     unlisted = ("ld.so.cache",) if blind else ()
     return Resolution("elf", tuple(entries), places, (), unlisted, bool(tree.get("incomplete")), starts)
@@ -81,6 +82,7 @@ class _World:
         self.default: tuple[str, ...] = tuple(self.context.get("default") or DEFAULT)
         self.library_path = [entry for entry in (*with_path, *self.context.get("path", ())) if entry]
         self.loaded: dict[str, str] = {}
+        self.called: dict[str, str] = {}  # names that files found so far give themselves (DT_SONAME)
         known = (path for path in files if model.base(path).startswith(CALLERS))
         self.caller: str = self.context.get("caller") or next(known, "")
         self.bits = self._bits(tree)
@@ -110,7 +112,8 @@ class _World:
         """The folders searched on behalf of the last of ``paths``; the others are its importers."""
         asker = paths[-1] if paths else ""
         runpath = self._own(asker, "runpath")
-        elders = [] if runpath else [p for p in reversed(paths) if not self._own(p, "runpath")]
+        program = (self.context.get("program") or "",)
+        elders = [] if runpath else [p for p in (*reversed(paths), *program) if p and not self._own(p, "runpath")]
         return [
             *(Place("rpath", f) for path in elders for f in self._own(path, "rpath")),
             *(Place("ld-library-path", f) for f in self.library_path),
@@ -129,9 +132,11 @@ class _World:
         return self.folders.get(posixpath.normpath(where), {}).get(name)
 
     def find(self, name: str, paths: tuple[str, ...]) -> Found:
-        """Search for one SONAME."""
+        """Search for one SONAME; a file found before that calls itself so is taken, too."""
         if name in self.loaded:
             return Found(self.loaded[name], "loaded")
+        if name in self.called:
+            return Found(self.called[name], "loaded")
         if name.startswith(GLIBC):
             return Found(None, "known-dll")
         order = self.order(paths)
@@ -146,6 +151,9 @@ class _World:
             copies = tuple(Copy(p, "nowhere", *self._facts(p)) for p in lost)
             return Found(None, "nowhere", "absent", unsearched=copies)
         place, path = usable[0]
+        soname = (self.header(path) or {}).get("soname")
+        if soname and not self._fault(path):
+            self.called.setdefault(soname, path)
         shadowed = {p: Copy(p, at.rule, *self._facts(p)) for at, p in hits if p != path}
         return Found(path, place.rule, self._fault(path), tuple(shadowed.values()))
 
