@@ -26,6 +26,7 @@ MODULES = (
     ("cuda", "cuda."),
     ("gpu", "gpu."),
     ("dlls", "dlls."),
+    ("modules", "process."),
     ("jupyter", "jupyter.kernels jupyter.server"),
     ("security", "security."),
     ("usage", "usage."),

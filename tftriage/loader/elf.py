@@ -159,10 +159,9 @@ class _World:
         return Found(path, place.rule, self._fault(path), tuple(shadowed.values()))
 
     def _same(self, one: str, other: str) -> bool:
-        """Whether two paths are one file because /lib is a link to /usr/lib, as on most systems now."""
-        if one.removeprefix("/usr") != other.removeprefix("/usr"):
-            return False
-        return self.header(one) is not None and self.header(one) == self.header(other)
+        """Whether two paths are one file, as where /lib is a link to /usr/lib."""
+        real = [(self.header(path) or {}).get("real") or path for path in (one, other)]
+        return real[0] == real[1]
 
     def _facts(self, path: str) -> tuple[str | None, str | None]:
         return model.version(self.header(path)), model.machine(self.header(path))

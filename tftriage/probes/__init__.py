@@ -11,6 +11,7 @@ from tftriage.probes import (
     logs,
     names,
     packages,
+    running,
     search,
     spelling,
     starting,
@@ -20,6 +21,6 @@ from tftriage.probes.base import PROBES, Evidence, Finding, Probe
 
 __all__ = [
     "PROBES", "Evidence", "Finding", "Probe",
-    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "logs", "names", "packages", "search",
-    "spelling", "starting", "usage",
+    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "logs", "names", "packages", "running",
+    "search", "spelling", "starting", "usage",
 ]  # fmt: skip
