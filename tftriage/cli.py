@@ -126,8 +126,15 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     doctor.add_argument("--list", action="store_true", help="list the probes")
 
     dlls = verb("dlls", "libraries:dlls", "the import chain of a .pyd, .dll or .so", target)
-    dlls.add_argument("file", metavar="FILE")
+    dlls.add_argument("file", nargs="?", metavar="FILE", help="a file, or a library's name (default: TensorFlow's own)")
     dlls.add_argument("--with-path", action="append", default=[], metavar="DIR", help="as if DIR were first on PATH")
+    dlls.add_argument(
+        "--with-file", action="append", default=[], metavar="FILE[=PLACE]",
+        help="as if FILE also lay at PLACE, a folder or a full name (default: beside the file looked at)",
+    )  # fmt: skip
+    dlls.add_argument(
+        "--via", choices=("extension", "runtime", "ctypes"), help="how it is loaded, when its form does not tell"
+    )
 
     monitor = verb("monitor", "tui.app:monitor", "GPU and CPU over time, and why the GPU idles", target)
     monitor.add_argument("--seconds", type=float, default=10.0, metavar="N", help="without a screen: how long (10)")

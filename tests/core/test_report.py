@@ -107,7 +107,7 @@ def test_names_are_left_out_by_the_same_rules_as_in_cases() -> None:
     session = cases.replay(named, KB)
     everything = json.dumps(msgspec.to_builtins(report.of_session(session, "en")))
     assert "zhangwei" not in everything and "zhang@example.org" not in everything
-    assert "/home/student" in everything, "the shape of a path stays"
+    assert re.search(r"/home/\w+", everything), "the shape of a path stays"
     assert "zhangwei" in json.dumps(msgspec.to_builtins(report.of_session(session, "en", redact=False)))
 
 

@@ -40,6 +40,13 @@ def test_another_module_is_its_own_root() -> None:
     assert roots(Target(module="badext"), facts, TABLES) == ["C:\\p\\badext.pyd"]
 
 
+def test_the_folders_that_hooks_add_are_searched_for_libraries() -> None:
+    added = {"dll_directories": ["C:\\p\\numpy.libs"]}
+    facts = Facts([Fact("target.interpreter", "ok", added)])
+    assert arguments("dlls.tree", Target(), facts, TABLES, {})["dll_directories"] == ["C:\\p\\numpy.libs"]
+    assert "dll_directories" not in arguments("tf.libraries", Target(), facts, TABLES, {})
+
+
 def test_arguments_leave_out_what_is_not_known() -> None:
     given = arguments("tf.import", Target(python="p"), FACTS, TABLES, {})
     assert given == {"python": "p", "module": "tensorflow"}

@@ -120,9 +120,9 @@ def make(seed: int, number: int, work: pathlib.Path, templates: Templates) -> Tr
 
     def search() -> tuple[str, str]:
         kind = dice.choice(("", "rpath", "runpath", "runpath"))
-        beside, below = places["rp0"].name, places["sub"].name
-        styles = ["$ORIGIN", "${ORIGIN}/../" + beside, str(places["rp1"]), str(work / "gone")]
-        styles += ["$ORIGIN/../" + below, "../" + beside, str(places["own"]) + "//."]
+        styles = ["$ORIGIN", "${ORIGIN}/../" + places["rp0"].name, str(places["rp1"]), str(work / "gone"),
+                  "$ORIGIN/../" + places["sub"].name, "../" + places["rp0"].name,
+                  str(places["own"]) + "//."]  # fmt: skip
         return kind, ":".join(dice.sample(styles, dice.randint(1, 3)))
 
     def content(at: int) -> bytes:

@@ -161,3 +161,12 @@ def test_a_file_that_calls_itself_what_is_asked_for_is_taken():
     assert opened.of("libblas.so.3")[0].rule == "loaded"
     failed = resolve(linux(files, roots=["/v/broken.so", "libblas.so.3"], path=["/v"]))
     assert failed.of("libblas.so.3")[0].failure == "absent"  # what failed to load left nothing behind
+
+
+def test_two_paths_of_one_file_do_not_hide_each_other():
+    real = LIB + "/liba.so.1.2"
+    files = {PYWRAP: elf("liba.so.1"), "/lib/liba.so.1": elf(real=real), LIB + "/liba.so.1": elf(real=real)}
+    tree = linux(files, path=["/lib", LIB])
+    assert entry(tree, "liba.so.1").shadowed == ()
+    tree["files"][LIB + "/liba.so.1"] = elf()
+    assert [copy.path for copy in entry(tree, "liba.so.1").shadowed] == [LIB + "/liba.so.1"]

@@ -36,7 +36,7 @@ def read(path: str) -> Dict[str, Any]:
     """The header facts of one file: ``files[path]`` of the fact ``dlls.tree`` on Linux.
 
     ``imports`` and ``needed`` hold the same list, so that readers of PE facts need not ask which kind it is.
-    ``error`` is None, ``empty``, ``not-elf``, ``truncated`` or ``unreadable``.
+    ``real`` is the file behind a link. ``error`` is None, ``empty``, ``not-elf``, ``truncated`` or ``unreadable``.
     """
     facts: Dict[str, Any] = {
         "size": None,
@@ -52,10 +52,13 @@ def read(path: str) -> Dict[str, Any]:
         "runpath": [],
         "elf_class": None,
         "soname": None,
+        "real": None,
     }
     try:
         with open(path, "rb") as handle:
             facts["size"] = size = os.fstat(handle.fileno()).st_size
+            real = os.path.realpath(path)
+            facts["real"] = real if real != path else None
             _fill(facts, handle, size)
             if "cudnn" in os.path.basename(path):
                 facts["cudnn_version"] = version_in_name(os.path.realpath(path))

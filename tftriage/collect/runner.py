@@ -27,6 +27,7 @@ MODULES = (
     ("cuda", "cuda."),
     ("gpu", "gpu."),
     ("dlls", "dlls."),
+    ("modules", "process."),
     ("jupyter", "jupyter.kernels jupyter.server"),
     ("running", "jupyter.running"),
     ("security", "security."),

@@ -11,6 +11,7 @@ from tftriage.loader import elf, windows
 from tftriage.loader.model import CODES, Copy, Entry, Header, Library, Resolution, Via, base, folder, library
 
 __all__ = [
+    "CODES",
     "Copy",
     "Entry",
     "Library",

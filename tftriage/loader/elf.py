@@ -154,8 +154,14 @@ class _World:
         soname = (self.header(path) or {}).get("soname")
         if soname and not self._fault(path):
             self.called.setdefault(soname, path)
-        shadowed = {p: Copy(p, at.rule, *self._facts(p)) for at, p in hits if p != path}
+        others = ((at, p) for at, p in hits if p != path and not self._same(p, path))
+        shadowed = {p: Copy(p, at.rule, *self._facts(p)) for at, p in others}
         return Found(path, place.rule, self._fault(path), tuple(shadowed.values()))
+
+    def _same(self, one: str, other: str) -> bool:
+        """Whether two paths are one file, as where /lib is a link to /usr/lib."""
+        real = [(self.header(path) or {}).get("real") or path for path in (one, other)]
+        return real[0] == real[1]
 
     def _facts(self, path: str) -> tuple[str | None, str | None]:
         return model.version(self.header(path)), model.machine(self.header(path))

@@ -8,6 +8,7 @@ from tftriage.probes import (
     imports,
     jupyter,
     libraries,
+    loaded,
     logs,
     metadata,
     names,
@@ -24,6 +25,6 @@ from tftriage.probes.base import PROBES, Evidence, Finding, Probe
 
 __all__ = [
     "PROBES", "Evidence", "Finding", "Probe",
-    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "logs", "metadata", "names", "packages",
-    "running", "search", "spelling", "starting", "usage", "windows", "workload",
+    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "loaded", "logs", "metadata", "names",
+    "packages", "running", "search", "spelling", "starting", "usage", "windows", "workload",
 ]  # fmt: skip
