@@ -44,14 +44,19 @@ LONGEST_LINE = 1024 * 1024  # characters of a request
 Answer = Tuple[str, Any, str, str]  # status, value, source, note
 
 
-def load() -> Dict[str, str]:
-    """Import the collectors' modules, which register themselves; the reason for each that fails, by its name."""
-    failed = {}
-    for name, _ in MODULES:
-        try:
-            importlib.import_module("." + name, __package__)
-        except Exception as error:
-            failed[name] = _described(error)
+def load(fact: Optional[str] = None, failed: Optional[Dict[str, str]] = None) -> Dict[str, str]:
+    """Import the modules that observe ``fact`` (all of them without one), which register themselves.
+
+    Returns the reason for each module that fails, by its name. They are imported when they are asked for: the first
+    fact need not wait for the modules of all others.
+    """
+    failed = {} if failed is None else failed
+    for name, facts in MODULES:
+        if fact is None or any(_covers(one, fact) for one in facts.split()):
+            try:
+                importlib.import_module("." + name, __package__)
+            except Exception as error:
+                failed[name] = _described(error)
     return failed
 
 
@@ -67,7 +72,7 @@ def main() -> None:
     ended = threading.Event()
     _start(_watch_reader, out, ended)
     source = sys.stdin.buffer
-    serve(lambda: source.readline(LONGEST_LINE), out, load(), ended)
+    serve(lambda: source.readline(LONGEST_LINE), out, {}, ended)
     child.end_children()
     os._exit(0)
 
@@ -135,6 +140,8 @@ def parsed(line: bytes, read: Callable[[], bytes]) -> Tuple[Optional[Dict[str, A
 
 def observe(name: str, args: Dict[str, Any], failed: Dict[str, str]) -> Tuple[Answer, float]:
     """Run the collector of ``name`` under its deadline (``args["limit"]`` in seconds, or its own)."""
+    if name not in registry.COLLECTORS:
+        load(name, failed)
     collector = registry.COLLECTORS.get(name)
     if collector is None:
         for module, facts in MODULES:
