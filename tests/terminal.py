@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,7 @@ class Terminal:
         whole = {**os.environ, **(env or {}), "TERM": term}
         self.process = ptyprocess.PtyProcess.spawn(list(command), env=whole, cwd=cwd, dimensions=(rows, columns))
         self.raw = b""  # all that was written to the terminal
+        self.last = time.monotonic()  # when the last of it came
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -41,6 +43,7 @@ class Terminal:
             except (EOFError, OSError):
                 return
             self.raw += data
+            self.last = time.monotonic()
             # Kitty keyboard sequences are not known to the emulator and would be printed.
             clean = data.replace(b"\x1b[>1u", b"").replace(b"\x1b[<u", b"").replace(b"\x1b[>u", b"")
             with self._lock:
@@ -81,6 +84,8 @@ class Terminal:
             self.press("q")
         while self.process.isalive() and time.monotonic() < end:
             time.sleep(0.05)
+        if self.process.isalive():
+            self.process.kill(signal.SIGKILL)  # closing would wait for the thread that reads
         self.process.close(force=True)
         return self.process.exitstatus
 

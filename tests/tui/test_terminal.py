@@ -100,7 +100,7 @@ def test_without_colour_no_colour_is_sent() -> None:
         assert b"7" in codes  # reverse video marks the keys
 
 
-def test_leaving_while_an_import_hangs_takes_a_moment_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_leaving_while_an_import_hangs_waits_for_nothing_and_leaves_nothing_behind(tmp_path: Path) -> None:
     package = tmp_path / "tensorflow"
     package.mkdir()
     (package / "__init__.py").write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
@@ -113,9 +113,7 @@ def test_leaving_while_an_import_hangs_takes_a_moment_and_leaves_nothing_behind(
         terminal.process.write(b"q")
         while terminal.process.isalive() and time.monotonic() - begun < 10:
             time.sleep(0.02)
-        took = time.monotonic() - begun
-        print(f"left after {took:.2f} s")
-        assert took < 1.5
+        assert not terminal.process.isalive(), "the import would take 600 s; how soon it leaves is for benchmarks/"
         gone, alive = psutil.wait_procs(family, timeout=2)
         assert not alive and gone
 
