@@ -12,7 +12,15 @@ from types import TracebackType
 import ptyprocess
 import pyte
 
-KEYS = {"enter": "\r", "esc": "\x1b", "down": "\x1b[B", "up": "\x1b[A", "tab": "\t", "backspace": "\x7f"}
+KEYS = {
+    "enter": "\r",
+    "esc": "\x1b",
+    "down": "\x1b[B",
+    "pagedown": "\x1b[6~",
+    "up": "\x1b[A",
+    "tab": "\t",
+    "backspace": "\x7f",
+}
 
 
 class Terminal:
@@ -66,6 +74,26 @@ class Terminal:
                 break
             time.sleep(0.05)
         raise AssertionError(f"{texts} did not come within {seconds} s; the screen is:\n{self.text}")
+
+    def settle(self, quiet: float = 0.4) -> int:
+        """Wait until nothing comes any more; how many bytes came in all."""
+        while True:
+            before = len(self.raw)
+            time.sleep(quiet)
+            if len(self.raw) == before:
+                return before
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Another size; what was shown is gone."""
+        with self._lock:
+            self.screen.resize(rows, columns)
+        self.clear()
+        self.process.setwinsize(rows, columns)
+
+    def clear(self) -> None:
+        """Nothing is shown."""
+        with self._lock:
+            self.screen.erase_in_display(2)
 
     def press(self, *keys: str, pause: float = 0.15) -> None:
         """Keys by name (``enter``) or as characters, with a pause after each."""
