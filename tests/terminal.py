@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,15 @@ from types import TracebackType
 import ptyprocess
 import pyte
 
-KEYS = {"enter": "\r", "esc": "\x1b", "down": "\x1b[B", "up": "\x1b[A", "tab": "\t", "backspace": "\x7f"}
+KEYS = {
+    "enter": "\r",
+    "esc": "\x1b",
+    "down": "\x1b[B",
+    "pagedown": "\x1b[6~",
+    "up": "\x1b[A",
+    "tab": "\t",
+    "backspace": "\x7f",
+}
 
 
 class Terminal:
@@ -32,6 +41,7 @@ class Terminal:
         whole = {**os.environ, **(env or {}), "TERM": term}
         self.process = ptyprocess.PtyProcess.spawn(list(command), env=whole, cwd=cwd, dimensions=(rows, columns))
         self.raw = b""  # all that was written to the terminal
+        self.last = time.monotonic()  # when the last of it came
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -41,6 +51,7 @@ class Terminal:
             except (EOFError, OSError):
                 return
             self.raw += data
+            self.last = time.monotonic()
             # Kitty keyboard sequences are not known to the emulator and would be printed.
             clean = data.replace(b"\x1b[>1u", b"").replace(b"\x1b[<u", b"").replace(b"\x1b[>u", b"")
             with self._lock:
@@ -64,6 +75,26 @@ class Terminal:
             time.sleep(0.05)
         raise AssertionError(f"{texts} did not come within {seconds} s; the screen is:\n{self.text}")
 
+    def settle(self, quiet: float = 0.4) -> int:
+        """Wait until nothing comes any more; how many bytes came in all."""
+        while True:
+            before = len(self.raw)
+            time.sleep(quiet)
+            if len(self.raw) == before:
+                return before
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Another size; what was shown is gone."""
+        with self._lock:
+            self.screen.resize(rows, columns)
+        self.clear()
+        self.process.setwinsize(rows, columns)
+
+    def clear(self) -> None:
+        """Nothing is shown."""
+        with self._lock:
+            self.screen.erase_in_display(2)
+
     def press(self, *keys: str, pause: float = 0.15) -> None:
         """Keys by name (``enter``) or as characters, with a pause after each."""
         for key in keys:
@@ -81,6 +112,8 @@ class Terminal:
             self.press("q")
         while self.process.isalive() and time.monotonic() < end:
             time.sleep(0.05)
+        if self.process.isalive():
+            self.process.kill(signal.SIGKILL)  # closing would wait for the thread that reads
         self.process.close(force=True)
         return self.process.exitstatus
 

@@ -100,6 +100,9 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     walk.add_argument("--symptom", metavar="ID", help="start from this symptom")
     walk.add_argument("--answer", action="append", default=[], metavar="NODE=ANSWER", help="answer a node yourself")
 
+    screen = argparse.ArgumentParser(add_help=False)
+    screen.add_argument("--full-redraw", action="store_true", help="send whole parts of the screen, not what changed")
+
     parser = argparse.ArgumentParser(
         prog="tftriage",
         description="Find out why TensorFlow does not see or use its GPU, and put it right. No verb: the screen.",
@@ -112,7 +115,7 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
         made.set_defaults(run=run)
         return made
 
-    triage = verb("triage", "tui.app:triage", "the screen, with the text of FILE or - pasted", target)
+    triage = verb("triage", "tui.app:triage", "the screen, with the text of FILE or - pasted", target, screen)
     triage.add_argument("file", nargs="?", metavar="FILE")
 
     match = verb("match", "headless:match", "which symptoms a text shows")
@@ -171,9 +174,10 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     redacted.add_argument("case", metavar="CASE")
     redacted.add_argument("-o", "--output", metavar="FILE", help="write it there (default: the same file)")
     redacted.add_argument("--name", action="append", default=[], metavar="NAME", help="a name to take out, too")
-    opened = verb("open", "tui.app:open_case", "open a recorded case on the screen")
+    opened = verb("open", "tui.app:open_case", "open a recorded case on the screen", screen)
     opened.add_argument("case", metavar="CASE")
-    demo = verb("demo", "tui.app:demo", "the screen on a recorded case: no GPU, no Windows, no TensorFlow needed")
+    about_demo = "the screen on a recorded case: no GPU, no Windows, no TensorFlow needed"
+    demo = verb("demo", "tui.app:demo", about_demo, screen)
     demo.add_argument("name", nargs="?", metavar="NAME")
     demo.add_argument("--list", action="store_true", help="list the recorded cases")
 

@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-import psutil
 
 from tftriage.fixes.plans import Packages
 
@@ -170,6 +169,8 @@ def run(
 
 def started(pid: int) -> float | None:
     """When a process started (seconds since 1970), or None when there is none."""
+    import psutil  # a tenth of the start-up of a screen that may never run anything
+
     try:
         return psutil.Process(pid).create_time()
     except psutil.Error:
@@ -178,6 +179,8 @@ def started(pid: int) -> float | None:
 
 def end_tree(pid: int) -> None:
     """End a process that we started, and its children."""
+    import psutil
+
     try:
         process = psutil.Process(pid)
         family = [*process.children(recursive=True), process]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
+from typing import TYPE_CHECKING, Any
 
 from tftriage.facts import Facts
 from tftriage.loader import base
 from tftriage.probes.base import UNKNOWN, Evidence, Finding, probe, unknown
+from tftriage.slips import normal
 from tftriage.tables import Build, Tables, parse, satisfies
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 _TAG = re.compile(r"(?:\.|-)cp(?:ython-)?(\d)(\d+)")
 _PYTHON_DLL = re.compile(r"^python(\d)(\d+)\.dll$", re.IGNORECASE)
@@ -213,11 +214,11 @@ def one_tensorflow(facts: Facts, tables: Tables) -> Finding:
     package = facts.value("tf.package")
     if package is None:
         absent = "tf.package" in facts and facts["tf.package"].status == "absent"
-        listed = {canonicalize_name(name) for name in facts.value("target.packages") or {}} & DISTRIBUTIONS
+        listed = {normal(name) for name in facts.value("target.packages") or {}} & DISTRIBUTIONS
         if absent and facts.ok("target.packages") and not listed:
             return Finding("none", (Evidence("tensorflow.none", {}, "bad"),))
         return unknown(facts, "tf.package")
-    found = [d for d in package.get("distributions") or () if canonicalize_name(d["name"]) in DISTRIBUTIONS]
+    found = [d for d in package.get("distributions") or () if normal(d["name"]) in DISTRIBUTIONS]
     names = ", ".join(f"{d['name']} {d['version']}" for d in found)
     values = {"distributions": names or "-"}
     if not found:
@@ -243,7 +244,7 @@ def _contents(found: Sequence[Mapping[str, Any]], installed: Mapping[str, Any]) 
     On Windows ``tensorflow`` may be a shell around tensorflow-intel; conda's packages of one version are
     parts of one TensorFlow.
     """
-    names = {canonicalize_name(d["name"]): d for d in found}
+    names = {normal(d["name"]): d for d in found}
     shells = {"tensorflow-intel", "tensorflow-base", "tf-nightly-intel"}
     inner = [d for name, d in names.items() if name in shells]
     versions = {d["version"] for d in found}
@@ -366,13 +367,15 @@ def dependencies_fit(facts: Facts, tables: Tables) -> Finding:
 
 def _wrong(rules: Sequence[str], installed: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """The installed packages that break a rule: how to show each, and its answer if it were the only one."""
+    from packaging.requirements import InvalidRequirement, Requirement  # a tenth of every start, for one probe
+
     wrong: dict[str, tuple[str, str]] = {}
     for rule in rules:
         try:
             asked = Requirement(rule)
         except InvalidRequirement:
             continue
-        name = canonicalize_name(asked.name)
+        name = normal(asked.name)
         version = (installed.get(name) or {}).get("version")
         if satisfies(version, str(asked.specifier)) is False:
             shown = f"{name} {version} (needs {asked.specifier})"

@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import msgspec
 from textual import events
-from textual.app import App
 from textual.binding import BindingType
 
 from tftriage import cases, choose, headless
@@ -25,12 +24,13 @@ from tftriage.sources import LiveSource
 from tftriage.tui import glyphs, pasting
 from tftriage.tui.base import Choices, TriageScreen
 from tftriage.tui.burst import Bursts
+from tftriage.tui.celldiff import CellDiffApp
 from tftriage.tui.commands import LANGUAGE, QUIT, bindings
 from tftriage.tui.pasting import Typed
 from tftriage.tui.screens.start import StartScreen
 
 
-class TriageApp(App[int]):
+class TriageApp(CellDiffApp[int]):
     """``busy`` is held by the one thread that works with the session; ``leaving`` tells it that the screen is gone."""
 
     CSS_PATH = "tftriage.tcss"
@@ -65,6 +65,9 @@ class TriageApp(App[int]):
             await self._bursts.take(event)
         else:
             await super().on_event(event)
+
+    def _set_pointer_shape(self, shape: str) -> None:
+        """The mouse is off: its pointer is not ours, and asking for a shape would cost bytes on every screen."""
 
     def action_language(self) -> None:
         """The other language, everywhere."""
@@ -162,7 +165,9 @@ def _show_case(path: str, options: Namespace) -> int:
 
 
 def _app(session: Session, options: Namespace) -> TriageApp:
-    return TriageApp(session.knowledge, session, options.lang, options.ascii or glyphs.wanted())
+    app = TriageApp(session.knowledge, session, options.lang, options.ascii or glyphs.wanted())
+    app.full_redraw = options.full_redraw
+    return app
 
 
 def _run(app: TriageApp) -> int:

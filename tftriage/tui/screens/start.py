@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.widgets import Static, TextArea
+from textual.widgets import Static
 
 from tftriage.fixes.journal import Entry, Journal
 from tftriage.fixes.undo import recover
@@ -164,6 +164,8 @@ class StartScreen(TriageScreen):
 
     def action_type(self) -> None:
         """A box to type or correct the text in; Esc takes it."""
+        from textual.widgets import TextArea  # its modules are a sixth of what our start costs
+
         self.typing, self.notice = True, ""
         text = plain(self.triage.session.text[:MOST_TYPED])
         entry = TextArea(text, id="entry", soft_wrap=False)
@@ -177,6 +179,8 @@ class StartScreen(TriageScreen):
         """Take the typed text."""
         if not self.typing:
             return
+        from textual.widgets import TextArea
+
         entry = self.query_one(TextArea)
         self.typing = False
         text = entry.text
