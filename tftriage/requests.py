@@ -84,6 +84,7 @@ def arguments(name: str, target: Target, facts: Facts, tables: Tables, values: d
         given["libraries"] = libraries(target, facts, tables)
     if name == "dlls.tree":
         given["roots"] = roots(target, facts, tables)
+        given["dll_directories"] = (facts.value("target.interpreter") or {}).get("dll_directories") or None
     if name == "jupyter.import":
         given["server_python"] = (facts.value("jupyter.server") or {}).get("python")
     return {key: value for key, value in given.items() if value is not None}
