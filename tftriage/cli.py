@@ -144,7 +144,8 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
 
     fix = verbs.add_parser("fix", help="list, show or apply fixes", description="list, show or apply fixes")
     fixes = fix.add_subparsers(dest="fix_verb", metavar="list|show|apply", required=True)
-    listing = fixes.add_parser("list", help="every fix", parents=[common])
+    listing = fixes.add_parser("list", help="every fix, and what is never done", parents=[common])
+    listing.add_argument("word", nargs="?", metavar="WORD", help="only what is about this")
     listing.set_defaults(run="fixing:fix_list")
     for name, run in (("show", "fixing:fix_show"), ("apply", "fixing:fix_apply")):
         made = fixes.add_parser(name, help=f"{name} one fix", parents=[common, target, walk])
@@ -157,6 +158,7 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     undo = verb("undo", "fixing:undo", "take a change back (the last one, or entry N of the journal)")
     undo.add_argument("entry", nargs="?", metavar="N")
     undo.add_argument("--finish", action="store_true", help="carry an interrupted change to its end instead")
+    undo.add_argument("--keep", action="store_true", help="keep what somebody else changed since, undo the rest")
     undo.add_argument("--force", action="store_true", help="restore even what was changed by somebody else since")
     verb("journal", "fixing:journal", "what was changed")
 

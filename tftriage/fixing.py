@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -9,12 +10,13 @@ from argparse import Namespace
 from typing import IO, Any
 
 from tftriage import headless, mend, show
+from tftriage.fixes import never
 from tftriage.fixes.catalogue import FIXES
 from tftriage.fixes.effects import StepResult
 from tftriage.fixes.journal import Journal
 from tftriage.fixes.plans import Plan, Refused
 from tftriage.fixes.preview import preview
-from tftriage.fixes.undo import recover
+from tftriage.fixes.undo import Choice, Conflict, recover
 from tftriage.fixes.undo import undo as undo_entry
 from tftriage.headless import FAULT, OK, USAGE, Stop, complain, out, out_json
 from tftriage.knowledge import Knowledge, load
@@ -26,22 +28,50 @@ KEEP = 4 * 1024 * 1024  # bytes of a command's output that are kept for the tria
 
 def fix_list(options: Namespace) -> int:
     """Every fix: what it changes, what undo does."""
-    kb = load()
+    kb, lang = load(), options.lang
+    fixes = [fix for fix in FIXES if _about(kb, fix, options.word)]
+    refused = never.looked_for(options.word) if options.word else list(never.NEVER)
     if options.json:
-        out_json(
-            [{"id": f, "title": kb.fixes[f].title, "risk": kb.fixes[f].risk, "needs": kb.fixes[f].needs} for f in FIXES]
-        )
+        rows: list[dict[str, Any]] = [
+            {"id": f, "title": kb.fixes[f].title, "risk": kb.fixes[f].risk, "needs": kb.fixes[f].needs} for f in fixes
+        ]
+        if options.word:
+            rows += [{"id": n, "never": True, "why": kb.myths[never.NEVER[n]].truth} for n in refused]
+        out_json(rows)
         return OK
-    for fix in FIXES:
+    for fix in fixes:
         words = kb.fixes[fix]
-        out(f"{fix:<20} {words.title[options.lang]}\n{'':<20} {words.what[options.lang]}")
+        what = re.sub(r"\{(\w+)\}", r"<\1>", words.what[lang]).strip()
+        out(f"{fix:<22} {words.title[lang]}\n{'':<22} {what}")
+    if refused:
+        out("\n" + kb.say("fix.never", lang))
+    for name in refused:
+        out(_never(kb, name, lang) if options.word else f"{name:<22} {kb.myths[never.NEVER[name]].claim[lang].strip()}")
+    if not fixes and not refused:
+        out(kb.say("error.no-such-fix", lang, fix=options.word))
     return OK
+
+
+def _about(kb: Knowledge, fix: str, word: str | None) -> bool:
+    """Whether a fix has the word in its name or its texts, in either language."""
+    words = kb.fixes[fix]
+    texts = (fix, *words.title.values(), *words.what.values())
+    return not word or any(word.lower() in text.lower() for text in texts)
+
+
+def _never(kb: Knowledge, name: str, lang: str) -> str:
+    """What is never done, and the reason."""
+    myth = kb.myths[never.NEVER[name]]
+    return f"{name:<22} {myth.claim[lang].strip()}\n{'':<22} {myth.truth[lang].strip()}"
 
 
 def _planned(options: Namespace) -> tuple[Session, Plan]:
     """Walk to a diagnosis and plan the fix for it. Raises ``Stop`` (2) with the reason when it does not apply."""
     kb = load()
     if options.id not in FIXES:
+        refused = [_never(kb, name, options.lang) for name in never.looked_for(options.id)]
+        if refused:
+            raise Stop(USAGE, "\n".join([kb.say("fix.never", options.lang), *refused]))
         raise Stop(USAGE, kb.say("error.no-such-fix", options.lang, fix=options.id))
     session = headless.session_of(options, headless.text_of(options), kb)
     try:
@@ -157,15 +187,35 @@ def undo(options: Namespace) -> int:
     if wanted is None:
         raise Stop(USAGE, kb.say("journal.nothing-to-undo", lang))
     steps = range(len(journalled.entry(wanted).steps)) if wanted in {e.id for e in entries} else ()
-    undone = undo_entry(journalled, wanted, dict.fromkeys(steps, "restore") if options.force else None)
+    choice: Choice | None = "restore" if options.force else "keep" if options.keep else None
+    undone = undo_entry(journalled, wanted, dict.fromkeys(steps, choice) if choice else None)
+    if undone.conflicts and not options.json and sys.stdin.isatty():
+        undone = undo_entry(journalled, wanted, {c.step: _chosen(kb, c, lang) for c in undone.conflicts})
     error = show.sentence(kb, undone.error, lang) if undone.error else None
     if options.json:
         out_json({"entry": wanted, "undone": undone.ok, "conflicts": undone.conflicts, "error": error})
     else:
         out(error or kb.say("undo.done" if undone.ok else "undo.conflict", lang, entry=wanted))
         for conflict in undone.conflicts:
-            out(plain(f"  {conflict.what}: {conflict.saved!r} | {conflict.ours!r} | {conflict.now!r}"))
+            out("\n".join(_versions(kb, conflict, lang)))
+        if undone.conflicts:
+            out(kb.say("undo.how-to-choose", lang, entry=wanted))
     return USAGE if undone.error else OK if undone.ok else FAULT
+
+
+def _versions(kb: Knowledge, conflict: Conflict, lang: str) -> list[str]:
+    """The three versions of what somebody has changed since, and what the last change was where it is text."""
+    lines = [f"  {plain(conflict.what)}"]
+    for key, value in (("before", conflict.saved), ("ours", conflict.ours), ("now", conflict.now)):
+        lines.append(f"    {kb.say(f'undo.version-{key}', lang)} {plain(value)}")
+    return [*lines, *(f"      {plain(line)}" for line in conflict.diff)]
+
+
+def _chosen(kb: Knowledge, conflict: Conflict, lang: str) -> Choice:
+    """Ask the person which version is to stay; anything but the whole word keeps what is there now."""
+    out("\n".join(_versions(kb, conflict, lang)))
+    answer = input(kb.say("undo.choose", lang)).strip().lower()
+    return "restore" if answer in ("before", "原来") else "keep"
 
 
 def _recover(kb: Knowledge, journalled: Journal, options: Namespace) -> int:

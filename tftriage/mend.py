@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from tftriage.facts import Facts
+from tftriage.fixes import elevation
 from tftriage.fixes.catalogue import FIXES
 from tftriage.fixes.effects import Applied, StepResult, apply
 from tftriage.fixes.journal import Journal
@@ -96,6 +97,11 @@ def carry_out(
     """Apply a plan, journalled. A recorded case has nothing to change: ``Refused``."""
     if not session.source.live:
         raise Refused("fix.recorded-case")
+    if elevation.needed(planned):
+        applied = elevation.carry_out(planned, journal)
+        for result in applied.results:
+            (on_step or (lambda _: None))(result)
+        return applied
     return apply(planned, journal, on_step)
 
 
@@ -137,7 +143,7 @@ def _check(session: Session, planned: Plan) -> tuple[str, Callable[[str], bool]]
     check, walk = planned.verify, session.walk
     failed = next((s for s in reversed(walk.steps) if _saw_a_fault(s)), None) if walk else None
     probe = session.knowledge.nodes[failed.node].probe if failed else None
-    if failed is None or probe is None or check.context.get("kernel"):
+    if failed is None or probe is None or check.own or check.context.get("kernel"):
         return check.probe, check.good_answers.__contains__
     answer = failed.answer
     return probe, lambda now: now not in (answer, "unknown")
@@ -157,6 +163,7 @@ def _context(target: Target, planned: Plan) -> Target:
     context = planned.verify.context
     return msgspec.structs.replace(
         target,
+        python=context.get("python") or target.python,
         fresh=bool(context.get("fresh")) or target.fresh,
         kernel=context.get("kernel") or target.kernel,
         env={**target.env, **context.get("env", {})},

@@ -28,3 +28,20 @@ def journal(tmp_path: Path) -> Journal:
 @pytest.fixture
 def facts() -> Any:
     return make_facts
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from .environments import Environment
+
+    return Environment(tmp_path_factory.mktemp("env"))
+
+
+@pytest.fixture
+def env(shared: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", shared.wheels.as_uri())
+    monkeypatch.setenv("PYTHONPATH", "/nonsense")  # ours must not reach the target
+    shared.pip("uninstall", "-y", "hfive", "ipykernel")
+    shared.pip("install", "--force-reinstall", "pbuf==4.24.4")
+    return shared

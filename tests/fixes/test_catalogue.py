@@ -101,7 +101,7 @@ def test_every_fix_has_words_in_both_languages() -> None:
     assert set(files) == set(catalogue.FIXES)
     for name, words in files.items():
         assert words["id"] == name and words["risk"] in ("safe", "moderate") and words["sources"]
-        assert set(words["needs"]) <= {"network", "admin", "restart-kernel", "new-console"}
+        assert set(words["needs"]) <= {"network", "admin", "restart-kernel", "new-console", "restart-windows"}
         for field in ("title", "what", "undo"):
             assert set(words[field]) == {"en", "zh"} and all(words[field].values())
             assert any("\u4e00" <= c <= "\u9fff" for c in words[field]["zh"])

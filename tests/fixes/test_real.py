@@ -2,103 +2,24 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-import os
-import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tftriage.facts import Facts
 from tftriage.fixes import catalogue, effects, preview, running, scripts, undo
 from tftriage.fixes.journal import Journal
 from tftriage.fixes.plans import Plan, Refused, Run, WriteFile
 from tftriage.tables import PinSet, Tables
 
 from .conftest import make_facts
+from .environments import Environment, shell
+from .wheels import wheel
 
-venv = pytest.importorskip("venv", reason="the embeddable Windows Python has no venv")
-BIN = "Scripts" if sys.platform == "win32" else "bin"
+pytest.importorskip("venv", reason="the embeddable Windows Python has no venv")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
-
-
-def wheel(folder: Path, name: str, version: str, body: str = "") -> None:
-    """A real wheel of one module."""
-    info = f"{name}-{version}.dist-info"
-    files = {
-        f"{name}.py": f"VERSION = {version!r}\n{body}",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    rows = []
-    for path, text in files.items():
-        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-        rows.append(f"{path},sha256={digest},{len(text.encode())}")
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as file:
-        for path, text in files.items():
-            file.writestr(path, text)
-        file.writestr(f"{info}/RECORD", "\n".join([*rows, f"{info}/RECORD,,"]) + "\n")
-
-
-class Environment:
-    def __init__(self, folder: Path) -> None:
-        self.prefix = folder / "环境 $x"
-        self.wheels = folder / "wheels"
-        self.wheels.mkdir(parents=True)
-        venv.create(self.prefix, with_pip=True, symlinks=sys.platform != "win32")
-        self.python = str(self.prefix / BIN / ("python.exe" if sys.platform == "win32" else "python"))
-        for name, version in [("pbuf", "3.20.3"), ("pbuf", "4.24.4"), ("hfive", "2.10.0"), ("ipykernel", "6.16.2")]:
-            wheel(self.wheels, name, version)
-
-    def pip(self, *arguments: str) -> None:
-        subprocess.run([self.python, "-m", "pip", "-q", *arguments], check=True, capture_output=True)
-
-    def facts(self, **more: Any) -> Facts:
-        found = running.packages(self.python)
-        site = str(next(self.prefix.glob("lib*/**/site-packages")))
-        return make_facts(
-            {
-                "target.interpreter": {
-                    "executable": self.python,
-                    "version": list(sys.version_info[:3]),
-                    "prefix": str(self.prefix),
-                    "venv": True,
-                    "conda": False,
-                    "ipykernel": found.versions.get("ipykernel"),
-                    "pip": found.versions.get("pip"),
-                },
-                "target.packages": {
-                    name: {"name": name, "version": version, "folder": site, "installer": "pip"}
-                    for name, version in found.versions.items()
-                },
-                "tf.package": {"version": "2.1.0"},
-                **more,
-            }
-        )
-
-    def versions(self) -> dict[str, str]:
-        return {n: v for n, v in running.packages(self.python).versions.items() if n in ("pbuf", "hfive", "ipykernel")}
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return Environment(tmp_path_factory.mktemp("env"))
-
-
-@pytest.fixture
-def env(shared: Environment, monkeypatch: pytest.MonkeyPatch) -> Environment:
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", shared.wheels.as_uri())
-    monkeypatch.setenv("PYTHONPATH", "/nonsense")  # ours must not reach the target
-    shared.pip("uninstall", "-y", "hfive", "ipykernel")
-    shared.pip("install", "--force-reinstall", "pbuf==4.24.4")
-    return shared
 
 
 PINS = Tables(
@@ -216,16 +137,6 @@ def test_a_wrong_kernel_of_that_name_is_changed_and_comes_back(
 
 
 # --- shells -------------------------------------------------------------------------------------------------------
-
-
-def shell(name: str, script: str, **variables: str) -> list[str]:
-    path = shutil.which(name)
-    if path is None:
-        pytest.fail(f"{name} is not installed")
-    keep = {"PATH": os.environ["PATH"], "HOME": "/tmp", **variables}
-    done = subprocess.run([path, "-c", script], capture_output=True, text=True, env=keep, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
 
 
 @posix

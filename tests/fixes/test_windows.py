@@ -6,14 +6,17 @@ import ctypes
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from tftriage.fixes import catalogue, disk, effects, registry, undo
+from tftriage.fixes import catalogue, disk, effects, elevation, machine_settings, registry, undo
 from tftriage.fixes.journal import Journal
-from tftriage.fixes.plans import Plan, Variable, Verify, WriteFile
+from tftriage.fixes.plans import Plan, RegistryType, Variable, Verify, WriteFile
 from tftriage.tables import Tables
 
 from .conftest import make_facts
@@ -164,3 +167,115 @@ def test_attributes_of_a_changed_file_are_kept(journal: Journal, tmp_path: Path)
     step = WriteFile(path=str(file), text="new")
     assert effects.apply(Plan(fix="t", steps=(step,), verify=Verify(facts=(), probe="p", good_answers=())), journal).ok
     assert file.read_bytes() == b"new" and kernel32.GetFileAttributesW(str(file)) & 0x2
+
+
+# --- the machine's own registry, and an elevated process -----------------------------------------------------------
+
+
+@pytest.fixture(params=["long-paths", "gpu-scheduling"])
+def setting(request: pytest.FixtureRequest) -> Iterator[machine_settings.Setting]:
+    """A value of the machine, put back afterwards; its key is made where this Windows has none (Wine)."""
+    import winreg
+
+    found = next(s for s in (machine_settings.LONG_PATHS, machine_settings.SCHEDULING) if s.fix == request.param)
+    winreg.CloseKey(winreg.CreateKeyEx(winreg.HKEY_LOCAL_MACHINE, found.key, 0, winreg.KEY_WRITE | 0x100))
+    book = registry.WindowsRegistry()
+    kept = book.read_machine(found.key, found.name)
+    yield found
+    book.write_machine(found.key, found.name, kept)
+
+
+@pytest.mark.parametrize("before", [None, 0, 2])
+def test_a_value_of_the_machine_and_back(
+    setting: machine_settings.Setting, journal: Journal, before: int | None
+) -> None:
+    book = registry.WindowsRegistry()
+    book.write_machine(setting.key, setting.name, before)
+    plan = catalogue.FIXES[setting.fix].plan(make_facts({}), {}, Tables())
+    assert effects.apply(plan, journal).ok
+    assert book.read_machine(setting.key, setting.name) == 1
+    assert undo.undo(journal, "1").ok
+    assert book.read_machine(setting.key, setting.name) == before
+
+
+def test_a_value_of_the_machine_that_changed_since_is_left(setting: machine_settings.Setting, journal: Journal) -> None:
+    book = registry.WindowsRegistry()
+    book.write_machine(setting.key, setting.name, None)
+    plan = catalogue.FIXES[setting.fix].plan(make_facts({}), {}, Tables())
+    book.write_machine(setting.key, setting.name, 7)
+    done = effects.apply(plan, journal)
+    assert done.error is not None and done.error.key == "fix.error.changed-since"
+    assert book.read_machine(setting.key, setting.name) == 7
+
+
+def test_windows_starts_the_elevated_side_and_undo_knows_it(
+    setting: machine_settings.Setting, journal: Journal
+) -> None:
+    """A real ``ShellExecuteExW`` with ``runas``; under Wine everybody is an administrator and nobody is asked."""
+    book = registry.WindowsRegistry()
+    book.write_machine(setting.key, setting.name, None)
+    plan = catalogue.FIXES[setting.fix].plan(make_facts({}), {}, Tables())
+    applied = elevation.carry_out(plan, journal)
+    assert applied.ok, applied
+    assert book.read_machine(setting.key, setting.name) == 1
+    assert journal.entry(applied.entry_id or "").plan == plan
+    assert undo.undo(journal, applied.entry_id or "").ok
+    assert book.read_machine(setting.key, setting.name) is None
+
+
+# --- two at once, and any Path ---------------------------------------------------------------------------------------
+
+ENTRY = st.one_of(
+    st.sampled_from(
+        ["", '"C:\\a;b"', r"%SystemRoot%\system32", r"C:\git\cmd", r"C:\GIT\cmd\\", "C:\\学习 x", "%NONE%"]
+    ),
+    st.text('abc \\:%"é中😀.', max_size=20),
+)
+
+
+@given(st.lists(ENTRY, max_size=30), st.sampled_from(["REG_SZ", "REG_EXPAND_SZ"]), st.booleans())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_path_comes_back_to_the_bit(
+    real: registry.WindowsRegistry, tmp_path: Path, entries: list[str], kind: RegistryType, long: bool
+) -> None:
+    value = ";".join([*entries, *(f"C:\\folder{n:05}" for n in range(2000 if long else 0))])
+    before = Variable("Path", value, kind)
+    real.write(before)
+    with tempfile.TemporaryDirectory(dir=tmp_path) as state:
+        journal = Journal(state)
+        plan = catalogue.FIXES["path-user"].plan(make_facts(facts_of(real.read("Path"))), {"folder": CUDA}, Tables())
+        assert effects.apply(plan, journal).ok
+        now = real.read("Path")
+        assert now.type == kind and now.value is not None and now.value.split(";")[0] == CUDA
+        assert undo.undo(journal, "1").ok
+        assert real.read("Path") == before
+
+
+def test_of_two_programs_at_once_the_second_is_told(journal: Journal, tmp_path: Path) -> None:
+    """Another process holds the journal: nothing is begun, and its number is named."""
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(journal.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdin is not None and holder.stdout is not None
+    assert holder.stdout.readline().strip() == b"held"
+    plan = Plan(
+        fix="t",
+        steps=(WriteFile(path=str(tmp_path / "x"), text="x"),),
+        verify=Verify(facts=(), probe="p", good_answers=("ok",)),
+    )
+    done = effects.apply(plan, journal)
+    holder.stdin.close()
+    holder.wait(30)
+    assert done.error is not None and done.error.key == "fix.error.busy" and done.error.params["pid"].isdigit()
+    assert not (tmp_path / "x").exists()
+    assert effects.apply(plan, journal).ok, "the lock went with its holder"
+
+
+HOLD = """
+import sys
+sys.path.insert(0, ROOT)
+from tftriage.fixes.journal import Journal
+with Journal(sys.argv[1]).locked():
+    print("held", flush=True)
+    sys.stdin.read()
+""".replace("ROOT", ascii(str(Path(__file__).parents[2])))

@@ -11,11 +11,13 @@ from tftriage.facts import Facts
 from tftriage.fixes import paths, quoting, situation, states
 from tftriage.fixes.effects import PROBLEMS
 from tftriage.fixes.plans import (
+    BuildFolder,
     CopyFile,
     EditKernelspec,
     MoveAside,
     RemoveFile,
     Run,
+    SetMachineValue,
     SetUserVariable,
     Step,
     UnsetUserVariable,
@@ -41,6 +43,13 @@ def for_step(step: Step, shell: str) -> list[str]:
     match step:
         case Run():
             return [quoted(step.argv, shell)]
+        case BuildFolder():
+            return [quoted(argv, shell) for argv in step.commands]
+        case SetMachineValue():
+            if shell == "bash":
+                return []
+            add = ("reg", "add", f"HKLM\\{step.key}", "/v", step.name, "/t", "REG_DWORD", "/d", str(step.value), "/f")
+            return [quoted(add, shell)]
         case CopyFile():
             return _copy(step, shell)
         case MoveAside():

@@ -5,7 +5,7 @@ of it. The temporary name is known beforehand: what a crash leaves behind can be
 """
 
 # Paths here are texts of the machine they are of, kept byte for byte.
-# ruff: noqa: PTH101, PTH104, PTH105, PTH108, PTH110, PTH112, PTH114, PTH116, PTH118, PTH120
+# ruff: noqa: PTH101, PTH104, PTH105, PTH108, PTH110, PTH112, PTH114, PTH115, PTH116, PTH118, PTH120
 from __future__ import annotations
 
 import contextlib
@@ -15,7 +15,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _CHUNK = 1 << 20
@@ -150,6 +150,46 @@ def rename_new(source: str, target: str) -> None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
     os.rename(source, target)
     sync_folder(os.path.dirname(target))
+
+
+def folder_fingerprint(path: str) -> str:
+    """What a folder holds: names, sizes and times of its files, links by where they lead.
+
+    ``__pycache__`` is left out: Python writes there when something is imported, and nobody misses it.
+    """
+    digest = hashlib.sha256()
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for name in sorted([*names, *links]):
+            file = os.path.join(folder, name)
+            info = os.lstat(file)
+            what = os.readlink(file) if stat.S_ISLNK(info.st_mode) else f"{info.st_size} {info.st_mtime_ns}"
+            line = f"{os.path.relpath(file, path)}\0{what}\n"
+            digest.update(line.encode("utf-8", "surrogatepass" if sys.platform == "win32" else "surrogateescape"))
+    return digest.hexdigest()
+
+
+def remove_tree(path: str) -> None:
+    """Remove a folder in one move for whoever looks at ``path``; a crash leaves only the temporary name behind."""
+    part = temporary(path)
+    if os.path.lexists(part):
+        _unlink_all(part)
+    if os.path.lexists(path):
+        os.rename(path, part)
+        sync_folder(os.path.dirname(path))
+        _unlink_all(part)
+
+
+def _unlink_all(path: str) -> None:
+    def writable(function: Callable[[str], object], name: str, _: object) -> None:
+        os.chmod(name, stat.S_IWRITE | stat.S_IREAD | stat.S_IEXEC)  # pip leaves read-only files on Windows
+        function(name)
+
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, onerror=writable)
+    else:
+        os.unlink(path)
 
 
 def missing_folders(path: str) -> tuple[str, ...]:

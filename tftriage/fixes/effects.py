@@ -10,7 +10,6 @@ back, so that the machine is as it was.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import time
 from collections.abc import Callable
@@ -21,16 +20,20 @@ import msgspec
 from tftriage.fixes import disk, running, states
 from tftriage.fixes.journal import Busy, Journal, StepRecord
 from tftriage.fixes.plans import (
+    BuildFolder,
     CopyFile,
     EditKernelspec,
     Files,
     FileState,
+    Folder,
+    MachineValue,
     MoveAside,
     Packages,
     Plan,
     Refused,
     RemoveFile,
     Run,
+    SetMachineValue,
     SetUserVariable,
     State,
     Step,
@@ -39,11 +42,11 @@ from tftriage.fixes.plans import (
     Variable,
     WriteFile,
 )
-from tftriage.fixes.registry import OddType, Registry, Unsupported, user_registry
+from tftriage.fixes.registry import Registry, user_registry
+from tftriage.fixes.telling import PROBLEMS, bare, describe, explain, found, subject
 from tftriage.probes.base import Evidence
 
-PROBLEMS = (OSError, ValueError, Refused, Unsupported, OddType, running.CannotScan)
-"""What can go wrong on a machine, and is told to the person; anything else is a defect of ours and is raised."""
+__all__ = ["PROBLEMS", "Applied", "StepResult", "apply", "bare", "describe", "explain", "found", "subject"]
 
 Output = Callable[[str], None]
 
@@ -202,19 +205,28 @@ def do(
         case UnsetUserVariable():
             registry.delete(step.name)
             registry.broadcast()
+        case SetMachineValue():
+            registry.write_machine(step.key, step.name, step.value)
         case Run():
-            result = running.run(
-                step.argv,
-                env=step.env,
-                cwd=step.cwd,
-                limit=step.limit,
-                on_output=on_output,
-                on_start=on_start,
-            )
-            if result.exit != 0:
-                key = "fix.error.command-stopped" if result.exit is None else "fix.error.command-failed"
-                exit_text = "" if result.exit is None else str(result.exit)
-                raise Refused(key, command=" ".join(step.argv), exit=exit_text, tail=result.tail[-1500:])
+            _command(step.argv, step, on_start, on_output)
+        case BuildFolder():
+            for argv in step.commands:
+                _command(argv, step, on_start, on_output)
+
+
+def _command(
+    argv: tuple[str, ...],
+    step: Run | BuildFolder,
+    on_start: Callable[[int, float], None] | None,
+    on_output: Output | None,
+) -> None:
+    result = running.run(
+        argv, env=step.env, cwd=step.cwd, limit=step.limit, on_output=on_output, on_start=on_start
+    )  # fmt: skip
+    if result.exit != 0:
+        key = "fix.error.command-stopped" if result.exit is None else "fix.error.command-failed"
+        exit_text = "" if result.exit is None else str(result.exit)
+        raise Refused(key, command=" ".join(argv), exit=exit_text, tail=result.tail[-1500:])
 
 
 def restore(
@@ -239,6 +251,11 @@ def restore(
                 else:
                     registry.write(before.variable)
                 registry.broadcast()
+        case (_, Folder() as before):
+            disk.remove_tree(before.path)
+            _remove_empty(before.missing_folders)
+        case (SetMachineValue(), MachineValue() as before):
+            registry.write_machine(before.key, before.name, before.value)
         case (Run(), Packages() as before):
             _restore_packages(step, before, touched(record, now), on_output)
             return
@@ -261,12 +278,16 @@ def _restore_file(before: FileState, journal: Journal) -> None:
     if before.sha256 is None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(before.path)
-        for folder in reversed(before.missing_folders):
-            with contextlib.suppress(OSError):  # something else lives in it by now: it stays
-                os.rmdir(folder)
+        _remove_empty(before.missing_folders)
     elif states.file_state(before.path).sha256 != before.sha256:
         assert before.saved is not None
         disk.write(before.path, journal.saved(before.saved), before.mode)
+
+
+def _remove_empty(folders: tuple[str, ...]) -> None:
+    for folder in reversed(folders):
+        with contextlib.suppress(OSError):  # something else lives in it by now: it stays
+            os.rmdir(folder)
 
 
 def touched(record: StepRecord, now: State) -> Packages:
@@ -300,87 +321,3 @@ def _make_folders(path: str) -> None:
     folder = os.path.dirname(path)
     if folder:
         os.makedirs(folder, exist_ok=True)
-
-
-def subject(step: Step) -> str:
-    """The thing a step changes, in one name."""
-    match step:
-        case WriteFile() | EditKernelspec() | RemoveFile() | MoveAside():
-            return step.path
-        case CopyFile():
-            return step.target
-        case SetUserVariable() | UnsetUserVariable():
-            return f"HKCU\\Environment {step.name}"
-        case Run():
-            return step.python or step.argv[0]
-
-
-def describe(step: Step) -> Evidence:
-    """What was done, for the list of finished steps."""
-    match step:
-        case WriteFile():
-            return Evidence("fix.done.written", {"what": step.path}, "ok")
-        case EditKernelspec():
-            return Evidence("fix.done.kernelspec", {"what": step.path}, "ok")
-        case CopyFile():
-            return Evidence("fix.done.copied", {"what": step.target}, "ok")
-        case MoveAside():
-            return Evidence("fix.done.moved", {"what": step.path, "to": step.to}, "ok")
-        case RemoveFile():
-            return Evidence("fix.done.removed", {"what": step.path}, "ok")
-        case SetUserVariable():
-            return Evidence("fix.done.variable-set", {"what": step.name}, "ok")
-        case UnsetUserVariable():
-            return Evidence("fix.done.variable-unset", {"what": step.name}, "ok")
-        case Run() if step.python:
-            names = ", ".join(f"{name} {version or ''}".strip() for name, version in step.packages.items())
-            return Evidence("fix.done.installed", {"what": names}, "ok")
-        case Run():
-            return Evidence("fix.done.ran", {"what": " ".join(step.argv)}, "info")
-
-
-def found(step: Step, ours: State, after: State) -> str:
-    """What was read back instead of what was to be there."""
-    if isinstance(ours, Packages) and isinstance(after, Packages) and isinstance(step, Run):
-        wrong = [
-            f"{name} {after.versions.get(name, '-')}"
-            for name, version in step.packages.items()
-            if name not in after.versions or version not in (None, after.versions[name])
-        ]
-        return ", ".join([*wrong, *(f"{name}: {count} files" for name, count in after.damaged.items() if count)])
-    if isinstance(after, UserVariable):
-        return f"{after.variable.type} {after.variable.value}"
-    return ""
-
-
-def explain(error: BaseException) -> Evidence:
-    """An error as words with a key: what a person can do something about has its own."""
-    match error:
-        case Refused():
-            return error.evidence
-        case Unsupported():
-            return Evidence("fix.error.no-registry", {}, "bad")
-        case OddType():
-            return Evidence("fix.error.odd-type", {"what": str(error)}, "bad")
-        case running.CannotScan():
-            return Evidence("fix.error.cannot-read-packages", {"error": str(error)}, "bad")
-        case KeyboardInterrupt():
-            return Evidence("fix.error.interrupted", {}, "bad")
-        case OSError():
-            params = {"what": str(error.filename or ""), "error": error.strerror or str(error)}
-            winerror = getattr(error, "winerror", None)
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or winerror == 112:
-                return Evidence("fix.error.disk-full", params, "bad")
-            if winerror == 32:
-                return Evidence("fix.error.in-use", params, "bad")
-            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) or winerror == 5:
-                return Evidence("fix.error.no-permission", params, "bad")
-            if isinstance(error, FileExistsError):
-                return Evidence("fix.error.already-there", params, "bad")
-            return Evidence("fix.error.system", params, "bad")
-    return Evidence("fix.error.system", {"what": type(error).__name__, "error": str(error)}, "bad")
-
-
-def bare(evidence: Evidence) -> str:
-    """A message's bare content, for use inside another message."""
-    return " ".join([evidence.key, *(value for value in evidence.params.values() if value)])

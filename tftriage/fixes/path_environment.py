@@ -133,28 +133,30 @@ def _venv(facts: Facts, prefix: str, folders: list[str], notes: list[Evidence]) 
     return steps
 
 
-def with_blocks(text: str, comment: str, add: list[str], remove: list[str]) -> str:
+def with_blocks(text: str, comment: str, add: list[str], remove: list[str], name: str = "gpu libraries") -> str:
     """The script's text with our block at the end, and the one that restores at the start of ``deactivate``.
 
     A former block of ours is replaced. Raises ``Refused`` when the script has no ``deactivate`` to restore in.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
-    text = scripts.without_block(scripts.without_block(text, comment), comment, "restore")
+    back = "restore" if name == "gpu libraries" else f"{name} restore"
+    flag = "_TFTRIAGE_ON" if name == "gpu libraries" else "_TFTRIAGE_" + name.upper().replace(" ", "_")
+    text = scripts.without_block(scripts.without_block(text, comment, name), comment, back)
     if remove:
         start = next((line for line in _DEACTIVATE if line + newline in text), None)
         if start is None:
             raise Refused("fix.refuse.no-deactivate")
         inner = newline.join(
             scripts.block(
-                ['if [ -n "${_TFTRIAGE_ON:-}" ]; then', *remove, "unset _TFTRIAGE_ON", "fi"],
+                [f'if [ -n "${{{flag}:-}}" ]; then', *remove, f"unset {flag}", "fi"],
                 comment,
-                "restore",
+                back,
             )
         )
         text = text.replace(start + newline, start + newline + inner + newline, 1)
-        add = [*add, "_TFTRIAGE_ON=1"]
+        add = [*add, f"{flag}=1"]
     end = "" if not text or text.endswith(newline) else newline
-    return text + end + newline.join(scripts.block(add, comment)) + newline
+    return text + end + newline.join(scripts.block(add, comment, name)) + newline
 
 
 def decoded(raw: bytes, facts: Facts) -> tuple[str, str]:

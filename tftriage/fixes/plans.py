@@ -67,7 +67,7 @@ class CopyFile(msgspec.Struct, frozen=True, kw_only=True, tag_field="step", tag=
 
 
 class MoveAside(msgspec.Struct, frozen=True, kw_only=True, tag_field="step", tag="move-aside"):
-    """Rename a file to ``to``, in the same folder, where nothing is yet."""
+    """Rename a file or a folder to ``to``, in the same folder, where nothing is yet."""
 
     path: str
     to: str
@@ -109,8 +109,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="step", tag="run"
 
     ``env`` changes the child's environment (None removes). ``python`` is the interpreter whose packages the
     command changes: they are read before and after, ``packages`` (name to version) must then be there, the
-    distributions in ``whole`` must have every file of their RECORD, and undo brings back the versions that were
-    read before. ``undo_argv`` are the commands that do so, as far as they are known beforehand.
+    distributions in ``whole`` must have every file of their RECORD, those in ``absent`` must be gone, and undo brings
+    back the versions that were read before. ``undo_argv`` are the commands that do so, as far as they are known
+    beforehand.
     """
 
     argv: tuple[str, ...]
@@ -121,23 +122,64 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="step", tag="run"
     python: str | None = None
     packages: dict[str, str | None] = {}
     whole: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
     limit: float = 3600.0
 
 
-Step = WriteFile | CopyFile | MoveAside | RemoveFile | SetUserVariable | UnsetUserVariable | EditKernelspec | Run
+class BuildFolder(msgspec.Struct, frozen=True, kw_only=True, tag_field="step", tag="build-folder"):
+    """Run commands, one after the other, that make a folder which is not there yet.
+
+    ``python`` is an interpreter in that folder, of which ``packages`` (name to version) must be there afterwards;
+    ``files`` are patterns of names of which the folder must then hold one each. Undo removes the folder, unless
+    somebody has put something into it since.
+    """
+
+    path: str
+    commands: tuple[tuple[str, ...], ...]
+    env: dict[str, str | None] = {}
+    cwd: str | None = None
+    python: str | None = None
+    packages: dict[str, str | None] = {}
+    files: tuple[str, ...] = ()
+    limit: float = 3600.0
+
+
+class SetMachineValue(msgspec.Struct, frozen=True, kw_only=True, tag_field="step", tag="set-machine-value"):
+    """Write a REG_DWORD below HKEY_LOCAL_MACHINE. ``expected`` is the value the plan was made from, None for none."""
+
+    key: str
+    name: str
+    value: int
+    expected: int | None
+
+
+Step = (
+    WriteFile
+    | CopyFile
+    | MoveAside
+    | RemoveFile
+    | SetUserVariable
+    | UnsetUserVariable
+    | EditKernelspec
+    | Run
+    | BuildFolder
+    | SetMachineValue
+)
 
 
 class Verify(msgspec.Struct, frozen=True, kw_only=True):
     """How to see that it is cured: observe ``facts`` again in ``context``, ask ``probe``, expect a good answer.
 
     ``context``: ``fresh`` (bool, Windows: an environment rebuilt from the registry, as a new console gets it),
-    ``kernel`` (name or None), ``env`` (changes for the child).
+    ``kernel`` (name or None), ``env`` (changes for the child), ``python`` (another interpreter than the target).
+    ``own`` is true where only this probe can see the cure, whichever probe saw the fault.
     """
 
     facts: tuple[str, ...]
     probe: str
     good_answers: tuple[str, ...]
     context: dict[str, Any] = {}
+    own: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,8 +237,24 @@ class Packages(msgspec.Struct, frozen=True, kw_only=True, tag_field="state", tag
     damaged: dict[str, int] = {}
 
 
+class Folder(msgspec.Struct, frozen=True, kw_only=True, tag_field="state", tag="folder"):
+    """A folder that commands make. ``fingerprint`` None: not there; it covers names, sizes and times of the files,
+    not what Python itself writes when it runs. ``versions`` are the packages of the interpreter in it."""
+
+    path: str
+    fingerprint: str | None = None
+    versions: dict[str, str] = {}
+    missing_folders: tuple[str, ...] = ()
+
+
+class MachineValue(msgspec.Struct, frozen=True, kw_only=True, tag_field="state", tag="machine-value"):
+    key: str
+    name: str
+    value: int | None = None
+
+
 class Nothing(msgspec.Struct, frozen=True, kw_only=True, tag_field="state", tag="nothing"):
     """A command whose effect is not known to us."""
 
 
-State = Files | UserVariable | Packages | Nothing
+State = Files | UserVariable | Packages | Folder | MachineValue | Nothing

@@ -16,6 +16,7 @@ from tftriage.fixes import commands, disk, paths, situation, states
 from tftriage.fixes.effects import PROBLEMS, explain
 from tftriage.fixes.path_environment import decoded
 from tftriage.fixes.plans import (
+    BuildFolder,
     CopyFile,
     EditKernelspec,
     MoveAside,
@@ -23,6 +24,7 @@ from tftriage.fixes.plans import (
     RemoveFile,
     Risk,
     Run,
+    SetMachineValue,
     SetUserVariable,
     Step,
     UnsetUserVariable,
@@ -111,6 +113,16 @@ def _step(step: Step, facts: Facts) -> Iterator[Line]:
         case UnsetUserVariable():
             yield Line("note", "fix.note.registry", {"name": step.name, "type": step.expected.type or ""})
             yield Line("diff-", f"{step.name}={step.expected.value}")
+        case SetMachineValue():
+            yield Line("note", "fix.note.machine-registry", {"key": step.key, "name": step.name})
+            if step.expected is not None:
+                yield Line("diff-", f"{step.name}={step.expected}")
+            yield Line("diff+", f"{step.name}={step.value}")
+        case BuildFolder():
+            yield Line("file", step.path)
+            for text in commands.for_step(step, commands.shells(facts)[0]):
+                yield Line("command", text)
+            yield from _rights(os.path.dirname(step.path), facts)
         case Run():
             yield Line("command", commands.for_step(step, commands.shells(facts)[0])[0])
             for argv in step.undo_argv:

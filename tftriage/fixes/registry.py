@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Protocol, cast
 
@@ -32,12 +33,17 @@ class Registry(Protocol):
 
     def broadcast(self) -> bool: ...
 
+    def read_machine(self, key: str, name: str) -> int | None: ...
+
+    def write_machine(self, key: str, name: str, value: int | None) -> None: ...
+
 
 class MemoryRegistry:
     """The same rules without Windows: a dictionary."""
 
     def __init__(self, *variables: Variable) -> None:
         self._variables = {variable.name.upper(): variable for variable in variables}
+        self.machine: dict[tuple[str, str], int] = {}
         self.broadcasts = 0
 
     def read(self, name: str) -> Variable:
@@ -55,6 +61,15 @@ class MemoryRegistry:
         self.broadcasts += 1
         return True
 
+    def read_machine(self, key: str, name: str) -> int | None:
+        return self.machine.get((key, name))
+
+    def write_machine(self, key: str, name: str, value: int | None) -> None:
+        if value is None:
+            self.machine.pop((key, name), None)
+        else:
+            self.machine[key, name] = value
+
 
 class NoRegistry:
     """Every other system."""
@@ -70,6 +85,12 @@ class NoRegistry:
 
     def broadcast(self) -> bool:
         raise Unsupported("broadcast")
+
+    def read_machine(self, key: str, name: str) -> int | None:
+        raise Unsupported(name)
+
+    def write_machine(self, key: str, name: str, value: int | None) -> None:
+        raise Unsupported(name)
 
 
 class WindowsRegistry:
@@ -131,6 +152,36 @@ class WindowsRegistry:
         hwnd_broadcast, wm_settingchange, abort_if_hung = 0xFFFF, 0x001A, 0x0002
         answer = ctypes.c_size_t()
         return bool(send(hwnd_broadcast, wm_settingchange, 0, KEY, abort_if_hung, 5000, ctypes.byref(answer)))
+
+    def read_machine(self, key: str, name: str) -> int | None:
+        """A REG_DWORD below HKEY_LOCAL_MACHINE, in the 64-bit view whatever this Python is."""
+        if sys.platform != "win32":
+            raise Unsupported(name)
+        import winreg
+
+        try:
+            with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, key, 0, winreg.KEY_READ | winreg.KEY_WOW64_64KEY) as opened:
+                value, kind = winreg.QueryValueEx(opened, name)
+        except FileNotFoundError:
+            return None
+        if kind != winreg.REG_DWORD:
+            raise OddType(f"{name}: {kind}")
+        return int(value)
+
+    def write_machine(self, key: str, name: str, value: int | None) -> None:
+        """Write it, or delete it with None. Nothing but the value: a key that is not there is ``OSError``."""
+        if sys.platform != "win32":
+            raise Unsupported(name)
+        import winreg
+
+        access = winreg.KEY_SET_VALUE | winreg.KEY_WOW64_64KEY
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, key, 0, access) as opened:
+            if value is not None:
+                winreg.SetValueEx(opened, name, 0, winreg.REG_DWORD, value)
+            else:
+                with contextlib.suppress(FileNotFoundError):
+                    winreg.DeleteValue(opened, name)
+            winreg.FlushKey(opened)
 
 
 def _spelling(key: object, name: str) -> str:

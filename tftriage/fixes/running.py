@@ -8,10 +8,13 @@ Exit status 0 proves nothing: the packages are read by the interpreter itself be
 from __future__ import annotations
 
 import collections
+import contextlib
+import errno
 import json
 import locale
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -67,6 +70,18 @@ for folder in sys.path:
                 if row[2] and int(row[2]) != size: bad += 1
             damaged[norm(name)] = bad
 print("\n<tftriage " + json.dumps({"versions": found, "damaged": damaged}) + " tftriage>")
+"""
+# A command is held back until the journal knows its process: if we die before, the pipe closes and nothing was done.
+# On Windows, where exec would leave a new process behind, this one stays and waits for the command.
+_GATE = r"""
+import os, sys
+if not os.read(0, 1): sys.exit(0)
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+os.environ.pop("__PYVENV_LAUNCHER__", None)
+if os.name == "nt":
+    import subprocess
+    sys.exit(subprocess.call(sys.argv[1:]))
+os.execvp(sys.argv[1], sys.argv[1:])
 """
 _MARKED = re.compile(rb"<tftriage (\{.*\}) tftriage>")
 _TAIL = 60  # lines kept of a command's output
@@ -128,11 +143,13 @@ def run(
     ``on_output`` gets each line as it comes, ``on_start`` the process's number and start time. At ``limit``
     seconds, or when anything is raised meanwhile, the whole process tree is ended. ``OSError`` when it cannot start.
     """
+    if shutil.which(argv[0]) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
     process = subprocess.Popen(
-        list(argv),
+        [sys.executable, "-I", "-S", "-c", _GATE, *argv],
         env=environment(env),
         cwd=cwd,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
@@ -149,7 +166,10 @@ def run(
     try:
         if on_start is not None:
             on_start(process.pid, started(process.pid) or time.time())
-        assert process.stdout is not None
+        assert process.stdout is not None and process.stdin is not None
+        with contextlib.suppress(OSError):  # it was ended at the limit already
+            process.stdin.write(b"!")
+            process.stdin.close()
         for raw in process.stdout:
             line = decode(raw.rstrip(b"\r\n"))
             tail.append(line)
@@ -162,8 +182,10 @@ def run(
         raise
     finally:
         timer.cancel()
-        if process.stdout is not None:
-            process.stdout.close()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
     return Result(None if stopped.is_set() else exit_status, "\n".join(tail))
 
 

@@ -6,15 +6,16 @@ a conflict, shown with all three values, and the person chooses.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Literal
 
 import msgspec
 
-from tftriage.fixes import effects, running, states
+from tftriage.fixes import effects, running, situation, states
 from tftriage.fixes.journal import Busy, Entry, Journal, StepRecord
-from tftriage.fixes.plans import Files, Packages, Plan, Refused, State, Step, UserVariable
+from tftriage.fixes.plans import Files, Folder, MachineValue, Packages, Plan, Refused, State, Step, UserVariable
 from tftriage.fixes.registry import Registry, user_registry
 from tftriage.probes.base import Evidence
 
@@ -22,13 +23,15 @@ Choice = Literal["restore", "keep"]
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """Someone changed what a step had written. ``saved`` was there before us, ``ours`` is what we left."""
+    """Someone changed what a step had written. ``saved`` was there before us, ``ours`` is what we left; ``diff`` leads
+    from ``saved`` to ``now`` where both are text."""
 
     step: int
     what: str
     saved: str
     ours: str
     now: str
+    diff: tuple[str, ...] = ()
 
 
 class Undone(msgspec.Struct, frozen=True):
@@ -134,11 +137,14 @@ def _finish(
                 for file in record.before.files if isinstance(record.before, Files) else ():
                     effects.sweep(file.path)
                 now = states.look(step, registry)
-                if states.reached(step, record.ours, now) and not isinstance(record.ours, Packages):
+                by_command = isinstance(record.ours, Packages | Folder)
+                if states.reached(step, record.ours, now) and not by_command:
                     journal.step_done(entry.id, index, now, 0.0)
                     continue
-                if not isinstance(now, Packages) and not states.same(now, record.before):
+                if not by_command and not states.same(now, record.before):
                     raise Refused("fix.error.changed-since", what=effects.subject(step))
+                if isinstance(record.ours, Folder):  # half of a folder is no folder: made anew
+                    effects.restore(step, record, registry, journal, now=now, on_output=on_output)
                 # The packages of before the first attempt stay the ones that undo brings back.
                 journal.step_intent(entry.id, index, record.before, record.ours)
                 effects.do(step, registry, partial(journal.step_started, entry.id, index), on_output)
@@ -175,7 +181,7 @@ def _take_back(
         step = plan.steps[record.index]
         choice = force.get(record.index)
         if not ours and choice is None:
-            conflicts.append(_conflict(step, record, now))
+            conflicts.append(_conflict(step, record, now, journal))
         elif not ours and choice == "keep":
             journal.step_undone(entry.id, record.index, kept=True)
         else:
@@ -187,9 +193,24 @@ def _take_back(
     return Undone(not conflicts, tuple(conflicts))
 
 
-def _conflict(step: Step, record: StepRecord, now: State) -> Conflict:
+def _conflict(step: Step, record: StepRecord, now: State, journal: Journal) -> Conflict:
     ours = record.after or record.ours
-    return Conflict(record.index, effects.subject(step), show(record.before), show(ours), show(now))
+    versions = (show(record.before), show(ours), show(now))
+    return Conflict(record.index, effects.subject(step), *versions, _difference(record, now, journal))
+
+
+def _difference(record: StepRecord, now: State, journal: Journal) -> tuple[str, ...]:
+    """The lines by which a text file differs from what was there before us; none for anything else."""
+    match record.before, now:
+        case Files(files=(before,)), Files(files=(after,)) if before.saved and after.sha256:
+            try:
+                old = journal.saved(before.saved).decode("utf-8").splitlines()
+                new = (situation.read(after.path) or b"").decode("utf-8").splitlines()
+            except (OSError, ValueError):
+                return ()
+            lines = difflib.unified_diff(old, new, n=0, lineterm="")
+            return tuple(line for line in lines if not line.startswith(("---", "+++", "@@")))[:40]
+    return ()
 
 
 def show(state: State) -> str:
@@ -200,6 +221,10 @@ def show(state: State) -> str:
         case UserVariable():
             variable = state.variable
             return "-" if variable.value is None else f"{variable.type} {variable.value}"
+        case Folder():
+            return "-" if state.fingerprint is None else f"{state.path} {state.fingerprint[:12]}"
+        case MachineValue():
+            return "-" if state.value is None else f"REG_DWORD {state.value}"
         case Packages():
             return ", ".join(f"{name} {version}" for name, version in sorted(state.versions.items()))
     return "?"
