@@ -86,7 +86,7 @@ def test_lines_broken_at_80_columns_are_joined_and_keep_their_numbers() -> None:
 def test_a_blank_lost_at_the_edge_comes_back() -> None:
     first = "x" * 71 + " is named"
     assert len(first) == 80
-    assert clean("a" * 79 + "\nand more") == "a" * 79 + " and more"
+    assert clean(first + "\n" + "a" * 79 + "\nand more") == first + "a" * 79 + " and more"
     assert clean(first + "\nin your path") == first + "in your path"
 
 
