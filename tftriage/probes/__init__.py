@@ -10,6 +10,7 @@ from tftriage.probes import (
     libraries,
     logs,
     names,
+    owner,
     packages,
     search,
     spelling,
@@ -20,6 +21,6 @@ from tftriage.probes.base import PROBES, Evidence, Finding, Probe
 
 __all__ = [
     "PROBES", "Evidence", "Finding", "Probe",
-    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "logs", "names", "packages", "search",
+    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "logs", "names", "owner", "packages", "search",
     "spelling", "starting", "usage",
 ]  # fmt: skip
