@@ -18,6 +18,8 @@ Span = tuple[int, int]
 
 MOST = 60  # occurrences of one literal that are looked at: the first and the last ones
 _SAID = 20  # characters: shorter wordings of a loader error are not looked for across a break
+_CUT = 20  # characters: what must be left of a literal that the edge of a text cut off
+_EDGE = 160  # characters at either end of a text where such a rest is looked for
 _BROKEN = 6  # characters: shorter literals are not either ("tf", "not")
 EXCEPTION = re.compile(
     r"^(?:E )?(?:\[\w+\] )?(?:[\w]+\.)*"
@@ -44,6 +46,8 @@ class Book:
         self.keys = [fold(line) if not line.isascii() else line.lower() for line in self.flat]
         self.tight = [key.replace(" ", "") for key in self.keys]
         self.joined, self.spaced = "".join(self.tight), " ".join(self.keys)
+        self.shapes = [key[:160].translate(_DIGITS) for key in self.keys]
+        self.head, self.tail = self.joined[:_EDGE], self.joined[-_EDGE:]
         self.starts = [0, *accumulate(map(len, self.tight))][:-1]
         # Lines of one shape count once, each with the beginning of what follows it.
         shapes = " ".join({(one + two[:2]).translate(_DIGITS) for one, two in pairwise([*self.tight, ""])})
@@ -68,9 +72,25 @@ class Book:
                 at = self.joined.rfind(tight, 0, at)
             found += reversed(late)
         spans = [(self.line_at(at), self.line_at(at + len(tight) - 1)) for at in found]
-        if tight is literal or not found:
+        if not found or tight is literal:
             return spans
         return [(first, last) for first, last in spans if first < last or self.holds(first, literal)]
+
+    def cut(self, literal: str) -> list[Span]:
+        """The edge of the text that cut a literal off: most of it stands there, and enough to know it."""
+        tight = _form(literal)[0]
+        least = max(_CUT, len(tight) * 3 // 5)
+        if len(tight) > least:
+            last = len(self.keys) - 1
+            if tight[:least] in self.tail and any(
+                self.tail.endswith(tight[:n]) for n in range(len(tight) - 1, least - 1, -1)
+            ):
+                return [(self.line_at(len(self.joined) - least), last)]
+            if tight[-least:] in self.head and any(
+                self.head.startswith(tight[-n:]) for n in range(len(tight) - 1, least - 1, -1)
+            ):
+                return [(0, self.line_at(least - 1))]
+        return []
 
     def holds(self, index: int, literal: str) -> bool:
         """Whether a line has the literal with its blanks; in one that was joined they may be lost."""

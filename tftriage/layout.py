@@ -23,6 +23,7 @@ _TORN = 60  # from this length on a line that ends inside a word was broken
 _NUMBERED = re.compile(r"^\s{0,6}(\d{1,5})(?:[.:|)]\s?|\s{1,4}|\t|$)")
 _ARROW = re.compile(r"^(?:-{2,}>|=>|\u2192)\s*\d+\s|^\s{2,}\d{1,4}\s(?=\s|\S)")
 _QUOTE = re.compile(r"^(?:>\s?(?!>>))+")
+_BULLETS = frozenset("\u2022\u25e6\u25aa\u25cf\u25cb\u2023")
 _BOX = re.compile(r"[\u2500-\u257f]")
 _FRAME = re.compile(r"^\s*[\u2500-\u257f\s]+$")
 _BOXED = re.compile(r"^\s*[\u2502\u2503\u2551\u258f]\s?(.*?)\s*[\u2502\u2503\u2551\u2595]?\s*$")
@@ -50,7 +51,7 @@ _STARTS = re.compile(
     r"[\w.]*(?:Error|Exception|Warning):|-{2,}>|\(\w+\) |[A-Z]:\\.*>)|^\s{4}\S|^\s*$"
 )
 _HALF = re.compile(r"(?:Error|Exception|Warning):")  # of a name like FutureWarning
-_OPEN_PATH = re.compile(r'^\s*File "[^"]*$')
+_OPEN_PATH = re.compile(r'^\s*File "[^"]*(?:",?(?: l?i?n?e?)?)?$')
 _STATEMENT = re.compile(r"(?:from|import|return|raise|def|class|with|for|if|self|name:|pciBusID:|at)\b")
 
 
@@ -117,8 +118,10 @@ def _mostly(count: int, lines: list[str]) -> bool:
 
 
 def _unlogged(line: str) -> str:
-    """The line without what a logger, the system's journal or a cluster put before it."""
+    """The line without what a logger, the system's journal or a cluster put before it, and without a bullet."""
     first = line[:1]
+    if first in _BULLETS and line[1:2] == " ":
+        return line[2:]
     if first in "[(#" and first:
         line = _PROCESS.sub("", line, count=1)
         first = line[:1]
@@ -139,14 +142,15 @@ def unwrap(pieces: Sequence[Piece]) -> Iterator[Line]:
     text, start, end, last = "", 0, 0, Piece("", 0, 0, 0)
     for piece in pieces:
         if start:
-            gap = _joint(last, piece.text, widths) if any_width else None
-            long = max(last.whole, last.bare) >= LOOSE
-            if gap is None and long and _OPEN_PATH.match(text) and not _begins(text, piece.text):
+            begins = _begins(last.text, piece.text)
+            long = not begins and max(last.whole, last.bare) >= LOOSE
+            gap = _joint(last, piece.text, widths) if any_width and not begins else None
+            if gap is None and long and _OPEN_PATH.match(text):
                 gap = ""
             if gap is not None:
                 text, end, last = text + gap + piece.text, piece.number, piece
                 continue
-            yield _line(text, start, end, long and not _begins(last.text, piece.text))
+            yield _line(text, start, end, long)
         text, start, end, last = piece.text, piece.number, piece.number, piece
     if start:
         yield _line(text, start, end, False)
@@ -164,9 +168,7 @@ def _joint(last: Piece, line: str, widths: dict[str, frozenset[int]]) -> str | N
     lengths = {"whole": last.whole, "bare": last.bare, "shown": len(last.text) + _wide(last.text)}
     exact = any(length in widths[kind] for kind, length in lengths.items())
     short = line[:1].isalnum() and any(length + 1 in widths[kind] for kind, length in lengths.items())
-    if not (exact or short) or _begins(last.text, line):
-        return None
-    return "" if exact else " "
+    return "" if exact else " " if short else None
 
 
 def _widths(texts: list[str], lengths: list[int]) -> frozenset[int]:

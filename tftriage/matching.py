@@ -25,6 +25,7 @@ from tftriage.tables import LoaderError
 
 Verdict = Literal["fault", "harmless", "not-tensorflow", "not-an-installation-fault", "unrecognised"]
 
+ALIKE = 6  # lines that differ in their digits alone and on which a pattern has failed: the others are not tried
 GUESSED = 0.3  # what a guess is worth, and a complaint in the person's own words: it is below every rule
 _FINAL = 1.0  # what a hit in the last exception is worth
 _LATE = 0.2  # what the last line is worth more than the first
@@ -79,7 +80,7 @@ def match(text: str, symptoms: Sequence[Symptom], loader_errors: Sequence[Loader
     hits = {symptom.id: found for symptom in symptoms if (found := _find(symptom, book))}
     guesses = {name for name, found in hits.items() if all(hit.guess for hit in found)}
     if any(hit.settles for found in hits.values() for hit in found):
-        hits = {s.id: hits[s.id] for s in symptoms if s.id in hits and (s.verdict != "fault" or s.id in guesses)}
+        hits = {s.id: hits[s.id] for s in symptoms if s.id in hits and _stays(s, hits[s.id])}
     known = {symptom.id: symptom for symptom in symptoms if symptom.id in hits}
     scores = _settle({name: _score(found) for name, found in hits.items()}, known)
 
@@ -97,6 +98,11 @@ def match(text: str, symptoms: Sequence[Symptom], loader_errors: Sequence[Loader
     if verdict == "harmless" and _unexplained(book, hits):
         verdict = "unrecognised"
     return MatchResult(matches, verdict, page.text)
+
+
+def _stays(symptom: Symptom, found: list[_Hit]) -> bool:
+    """Whether a symptom may stand beside a rule that settles that no fault is ours: it says so itself, or guesses."""
+    return symptom.verdict != "fault" or any(hit.guess or hit.verdict for hit in found)
 
 
 def _guessed(lines: Sequence[Line], book: Book, symptoms: Sequence[Symptom]) -> tuple[Match, ...]:
@@ -137,14 +143,19 @@ def _candidates(rule: Rule, book: Book) -> Iterator[tuple[int, int, dict[str, st
             if wanted in (str(code), "any"):
                 yield first, last, {"code": str(code)}
     elif rule.text:
-        for first, last in book.spans(fold(rule.text)):
+        for first, last in book.spans(fold(rule.text)) or book.cut(rule.text):
             yield first, last, {}
     else:
         search = _compiled(rule.regex).search
+        missed: dict[str, int] = {}
         for index in sorted({first for literal in anchors(rule.regex) for first, _ in book.spans(literal)}):
+            shape = book.shapes[index]
+            if missed.get(shape, 0) >= ALIKE:
+                continue
             if found := search(book.flat[index]):
                 yield index, index, _named(found)
                 continue
+            missed[shape] = missed.get(shape, 0) + 1
             for first, last, text in book.windows(index):
                 if found := search(text):
                     yield first, last, _named(found)
