@@ -88,9 +88,16 @@ class Culprit(msgspec.Struct, frozen=True):
         return {name: value for name, value in pairs.items() if value}
 
 
-def culprit(lines: list[str], index: int) -> Culprit:
-    """Whose failure line ``index`` reports. ``lines`` are clean and without indentation."""
+def culprit(lines: list[str], index: int, torn: str = "") -> Culprit:
+    """Whose failure line ``index`` reports. ``lines`` are clean and without indentation.
+
+    ``torn``: the line before, when ``index`` may be its rest.
+    """
     line = lines[index]
+    for rest in (torn + line, f"{torn} {line}") if torn else ():
+        if any(pattern.search(rest) for pattern in (_IMPORTING, _NO_MODULE, _CANNOT)):
+            line = rest
+            break
     module = next((hit[1] for hit in (p.search(line) for p in (_IMPORTING, _NO_MODULE, _CANNOT)) if hit), "")
     package, python = _innermost(lines, index)
     source = _SOURCE.match(lines[index - 1]) if index > 1 and not module else None

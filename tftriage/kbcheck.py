@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tftriage.knowledge import LANGUAGES, PLACEHOLDER, Knowledge, Source
-from tftriage.matching import match
+from tftriage.matching import GUESSED, match
 from tftriage.probes.base import Probe
 from tftriage.symptoms import Text
 from tftriage.walk import ASK, DIAGNOSIS, absolute
@@ -23,6 +23,7 @@ def check(kb: Knowledge, probes: Mapping[str, Probe], fixes: Iterable[str]) -> l
         *([] if symptoms else _texts(kb)),  # rules that cannot work are not tried
         *_nodes(kb, probes),
         *_reach(kb),
+        *_harmless(kb),
         *_diagnoses(kb, probes, set(fixes)),
         *_words(kb),
     ]
@@ -44,6 +45,12 @@ def _symptoms(kb: Knowledge) -> list[str]:
     for symptom in kb.symptoms:
         where = f"symptom {symptom.id}"
         found += _two_languages(f"{where} title", symptom.title)
+        found += _two_languages(f"{where} summary", symptom.summary or None)
+        found += [
+            f"{where}: no synonyms in {lang}"
+            for lang in LANGUAGES
+            if symptom.also and not any(symptom.also.get(lang, ()))
+        ]
         if ids.count(symptom.id) > 1:
             found.append(f"{where}: the id stands twice")
         if not _exists(kb, symptom.start):
@@ -67,13 +74,18 @@ def _texts(kb: Knowledge) -> list[str]:
     for symptom in kb.symptoms:
         where = f"symptom {symptom.id}"
         for text in symptom.examples:
-            hits = [hit.id for hit in match(text, kb.symptoms, kb.tables.loader_errors).matches]
+            hits = _recognised(kb, text)
             if hits[:1] != [symptom.id]:
                 found.append(f"{where}: the example {text[:60]!r} shows {', '.join(hits[:2]) or 'nothing'} first")
         for text in symptom.near_misses:
-            if symptom.id in [hit.id for hit in match(text, kb.symptoms, kb.tables.loader_errors).matches]:
+            if symptom.id in _recognised(kb, text):
                 found.append(f"{where}: the near miss {text[:60]!r} is recognised")
     return found
+
+
+def _recognised(kb: Knowledge, text: str) -> list[str]:
+    """What a text shows, best first; what it only may mean does not count."""
+    return [hit.id for hit in match(text, kb.symptoms, kb.tables.loader_errors).matches if hit.score > GUESSED]
 
 
 def _regex(where: str, pattern: str) -> list[str]:
@@ -144,6 +156,38 @@ def _reach(kb: Knowledge) -> list[str]:
     found += [f"node {name}: no symptom leads here" for name in kb.nodes if name not in done]
     found += [f"diagnosis {d}: no symptom leads here" for d in kb.diagnoses if DIAGNOSIS + d not in done]
     return found
+
+
+def _harmless(kb: Knowledge) -> list[str]:
+    """What is no fault of the installation must not end in a repair of it.
+
+    A symptom with another verdict than ``fault`` reaches only diagnoses without fixes. Where a single rule has such a
+    verdict, the first node must be able to say so: one of its answers is a diagnosis of that verdict, without fixes.
+    """
+    found: list[str] = []
+    for symptom in kb.symptoms:
+        where = f"symptom {symptom.id}"
+        if symptom.verdict != "fault":
+            mending = sorted(d for d in _ends(kb, symptom.start) if kb.diagnoses[d].fixes)
+            found += [f"{where}: its verdict is {symptom.verdict}, and it may end in {d}, which mends" for d in mending]
+            continue
+        ends = [symptom.start, *(next_nodes(kb, symptom.start) if symptom.start in kb.nodes else ())]
+        near = [kb.diagnoses[end[len(DIAGNOSIS) :]] for end in ends if end.startswith(DIAGNOSIS) and _exists(kb, end)]
+        for verdict in {rule.verdict for rule in symptom.recognise if rule.verdict not in (None, "fault")}:
+            if not any(one.verdict == verdict and not one.fixes for one in near):
+                found.append(f"{where}: a rule says {verdict}, but {symptom.start} cannot")
+    return found
+
+
+def _ends(kb: Knowledge, start: str) -> set[str]:
+    """The diagnoses that can be reached."""
+    done, todo = set[str](), [start]
+    while todo:
+        name = todo.pop()
+        if name not in done and _exists(kb, name):
+            done.add(name)
+            todo += next_nodes(kb, name) if name in kb.nodes else []
+    return {name[len(DIAGNOSIS) :] for name in done if name.startswith(DIAGNOSIS)}
 
 
 def _fills(kb: Knowledge, probes: Mapping[str, Probe]) -> dict[str, set[str]]:

@@ -14,10 +14,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 import msgspec
+
+from tftriage.layout import Line, peel, unwrap
 
 LIMIT = 200_000  # characters that are read whole,
 MOST = 4_000  # and lines
@@ -26,7 +27,6 @@ HEAD_LINES, TAIL_LINES = 800, 2_400
 KEEP = 1_200  # lines kept from between the windows
 MIDDLE = 6_000_000  # characters between the windows that are searched, the last ones
 LONGEST = 20_000  # characters kept of one line
-USUAL_WIDTHS = (80, 100, 120, 132, 150, 160)
 GUESSES = 60  # lines for which every decoding is tried
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
@@ -42,14 +42,6 @@ _JSON_LINES = re.compile(
     r'(?:Error|Exception|runtime)\b[^\\]{0,300}\\n(?=[\s"A-Z\\]|$)'
 )
 _JSON_ESCAPE = re.compile(r'\\(\\|n|r|t|"|/)')
-_NUMBERED = re.compile(r"^\s{0,6}(\d{1,5})(?:[.:|)]\s?|\s{1,4}|\t|$)")
-_ARROW = re.compile(r"^(?:-{2,}>|=>|\u2192)\s*\d+\s|^\s{2,}\d{1,4}\s(?=\s|\S)")
-_QUOTE = re.compile(r"^(?:>\s?(?!>>))+")
-_STARTS = re.compile(
-    r'^\s*(?:File "|Traceback|During handling|The above exception|>>>|\.\.\. |\d{4}-\d\d-\d\d|'
-    r"[IWEF]\d{4} |[IWEF] \S+\.cc|"
-    r"[\w.]*(?:Error|Exception|Warning):|-{2,}>|\(\w+\) |[A-Z]:\\.*>)|^\s{4}\S|^\s*$"
-)
 # Only literals, without regard to their first letter: that lets the search skip at the speed of memory.
 _ANCHOR = re.compile(
     "rror|RROR|xception|ould not|ailed|annot|issing|ot found|nable to|gnoring|denied|Found device|Created"
@@ -75,14 +67,6 @@ _POSSIBLE = tuple(
 )
 
 
-class Line(msgspec.Struct, frozen=True):
-    """One clean line and the lines of the paste it came from (from 1, both included)."""
-
-    text: str
-    start: int
-    end: int
-
-
 class Page(msgspec.Struct, frozen=True):
     """A repaired text. ``binary``: it is no text at all, and ``lines`` is empty. ``cut``: only parts were read."""
 
@@ -106,12 +90,14 @@ def repair(text: str, known: Iterable[str] = ()) -> Page:
     if _is_binary(text):
         return Page((), binary=True)
     cut = len(text) > LIMIT or text.count("\n") > MOST
-    pieces = [
-        (piece, number) for number, raw in (_windows(text) if cut else _numbered(text, 1)) for piece in _clean(raw)
-    ]
+    lines = _windows(text) if cut else _one_value(_numbered(text, 1)) if "\\n" in text else _numbered(text, 1)
+    pieces = [(piece, number) for number, raw in lines for piece in _clean(raw)]
     decode = _decoder(tuple(known))
-    pieces = [(line if line.isascii() else decode(line), number) for line, number in _peel(pieces)]
-    return Page(tuple(_unwrap(pieces)), cut=cut)
+    peeled = [
+        piece if piece.text.isascii() else msgspec.structs.replace(piece, text=decode(piece.text))
+        for piece in peel(pieces)
+    ]
+    return Page(tuple(unwrap(peeled)), cut=cut)
 
 
 @lru_cache(maxsize=4096)
@@ -157,6 +143,22 @@ def _windows(text: str) -> Iterator[tuple[int, str]]:
             number, counted = number + text.count("\n", counted, start), start
             yield number, line
     yield from _numbered(text[last_start + 1 :], 2 + text.count("\n", 0, last_start))
+
+
+def _one_value(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Lines with escaped breaks that a window broke are one line: a value must be whole to be read."""
+    lines = [(number, line.rstrip("\r")) for number, line in lines]
+    width = max(len(line) for _, line in lines)
+    if width < 60 or sum(1 for _, line in lines if len(line) == width and "\\" in line) < 2:
+        yield from lines
+        return
+    whole, start, goes_on = "", 0, False
+    for number, line in lines:
+        if start and not goes_on:
+            yield start, whole
+        whole, start = (whole + line, start) if goes_on else (line, number)
+        goes_on = len(line) == width and ("\\" in line or goes_on)
+    yield start, whole
 
 
 def _edges(text: str) -> tuple[int, int]:
@@ -245,20 +247,6 @@ def _unicode_escape(hit: re.Match[str]) -> str:
 
 def _hex_escape(hit: re.Match[str]) -> str:
     return bytes.fromhex(hit[0].replace("\\", "").replace("x", "")).decode("latin-1")
-
-
-def _peel(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Forum line numbers, quote marks, test prefixes and notebook arrows go."""
-    full = [line for line, _ in pieces if line.strip()]
-    quoted = sum(1 for line in full if line.startswith(">") and not line.startswith(">>>"))
-    if quoted and quoted * 5 >= len(full) * 4:
-        pieces = [(_QUOTE.sub("", line), number) for line, number in pieces]
-        full = [line for line, _ in pieces if line.strip()]
-    labels = [int(hit[1]) for hit in map(_NUMBERED.match, full) if hit]
-    steps = sum(1 for before, after in pairwise(labels) if after - before == 1)
-    if len(labels) >= 3 and len(labels) * 5 >= len(full) * 4 and steps * 5 >= (len(labels) - 1) * 4:
-        pieces = [(_NUMBERED.sub("", line, count=1), number) for line, number in pieces]
-    return [(_ARROW.sub("", line, count=1) if line[:1] in " -=\u2192" else line, number) for line, number in pieces]
 
 
 def _decoder(known: tuple[str, ...]) -> Callable[[str], str]:
@@ -355,40 +343,3 @@ def _plausible(before: str, after: str, written: str) -> bool:
 
 def _share(chars: list[str], low: str, top: str) -> float:
     return sum(1 for char in chars if low <= char <= top) / len(chars)
-
-
-def _unwrap(pieces: list[tuple[str, int]]) -> Iterator[Line]:
-    """Lines that a console broke at its width become one again."""
-    widths = _widths([line for line, _ in pieces])
-    text, start, end, last = "", 0, 0, ""
-    for line, number in pieces:
-        if start and _continues(last, line, widths):
-            gap = " " if len(last) + 1 in widths and len(last) not in widths else ""
-            text, end, last = text + gap + line, number, line
-            continue
-        if start:
-            yield Line(_single(text), start, end)
-        text, start, end, last = line, number, number, line
-    if start:
-        yield Line(_single(text), start, end)
-
-
-def _single(text: str) -> str:
-    """Doubled backslashes of a quoted path made single; after unwrapping, because they count for the width."""
-    return text.replace("\\\\", "\\") if "\\\\" in text and not text.lstrip().startswith("\\\\") else text
-
-
-def _widths(lines: list[str]) -> frozenset[int]:
-    """Console widths at which this text seems to be broken: a usual one, or the length that several lines share."""
-    longest = max(map(len, lines), default=0)
-    full = {line for line in lines if len(line) == longest}
-    if longest in USUAL_WIDTHS or (60 <= longest <= 240 and len(full) >= 3):
-        return frozenset({longest})
-    return (
-        frozenset({80}) if longest < 80 or sum(1 for line in lines if len(line) > 80) * 4 <= len(lines) else frozenset()
-    )
-
-
-def _continues(before: str, line: str, widths: frozenset[int]) -> bool:
-    full = len(before) in widths or (len(before) + 1 in widths and line[:1].isalnum())
-    return full and _STARTS.match(line) is None

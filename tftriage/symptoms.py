@@ -30,6 +30,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     text shows that another package fails; ``owner: other`` switches it on only then.
     ``like``: the capture ``name`` must be a slip of one of these names and none of them (``meant`` is captured).
     ``weight``: 0.5 a hint, 1 names a kind of fault, 2 decides. ``verdict`` replaces the symptom's own.
+    ``pause``: the hit counts only on a line with a time that comes at least so many seconds after the time before it.
+    ``guess``: what may also be meant; it ranks below everything that was recognised and gives no verdict.
     ``settles``: a hit rules out every symptom that is a fault of ours (the text is about something else).
     """
 
@@ -45,6 +47,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     weight: float = 1.0
     verdict: Verdict | None = None
     settles: bool = False
+    pause: int = 0
+    guess: bool = False
 
 
 class Symptom(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -12,6 +12,7 @@ from tftriage.fixes.catalogue import FIXES
 from tftriage.kbcheck import check
 from tftriage.knowledge import Diagnosis, Knowledge, Node, fill, load
 from tftriage.probes import PROBES
+from tftriage.symptoms import Rule
 
 KB = load()
 NODE = "dll-import/reproduce"
@@ -37,6 +38,11 @@ def symptom(**changes: Any) -> Knowledge:
     return replaced(KB, symptoms=(replaced(first, **changes), *rest))
 
 
+def acquitting() -> Rule:
+    made: Rule = replaced(KB.symptoms[0].recognise[0], verdict="not-tensorflow")
+    return made
+
+
 def without_fails() -> dict[str, str]:
     return {a: t for a, t in KB.nodes[NODE].answers.items() if a != "fails"}
 
@@ -57,6 +63,10 @@ HOLES: dict[str, tuple[Callable[[], Knowledge], str]] = {
     "placeholder nobody fills": (lambda: diagnosis(cause={"en": "{moon}", "zh": "{moon}"}), "no probe fills {moon}"),
     "placeholders differ": (lambda: diagnosis(cause={"en": "{dll}", "zh": "x"}), "different placeholders"),
     "repair of what is not ours": (lambda: diagnosis(verdict="not-tensorflow"), "may not offer a repair"),
+    "mends what is harmless": (lambda: symptom(verdict="harmless"), "which mends"),
+    "rule that its tree contradicts": (lambda: symptom(recognise=(acquitting(),)), "a rule says not-tensorflow, but"),
+    "synonyms in one language": (lambda: symptom(also={"en": ("x",)}), "no synonyms in zh"),
+    "summary in one language": (lambda: symptom(summary={"en": "x"}), "no zh text"),
     "start nowhere": (lambda: symptom(start="dll-import/nowhere"), "which does not exist"),
     "too few texts": (lambda: symptom(examples=("one",)), "two examples"),
     "example not recognised": (lambda: symptom(examples=("one", "two")), "shows nothing first"),

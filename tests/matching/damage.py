@@ -17,6 +17,16 @@ def wrapped_wide(text: str) -> str:
     return wrapped(text, 120)
 
 
+def wrapped_79(text: str) -> str:
+    """Broken by a console that keeps its last column free."""
+    return wrapped(text, 79)
+
+
+def wrapped_100(text: str) -> str:
+    """Broken by a window that somebody made wider."""
+    return wrapped(text, 100)
+
+
 def _cut(line: str, width: int) -> Iterator[str]:
     yield line[:width]
     for at in range(width, len(line), width):
@@ -73,6 +83,75 @@ def gbk_as_latin(text: str) -> str:
     """A Chinese Windows' bytes shown as Windows-1252."""
     raw = text.encode("gbk", "replace")
     return "".join(bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in raw)
+
+
+def _marked(text: str, mark: str) -> str:
+    return "\n".join(f"{mark}{line}" for line in text.split("\n"))
+
+
+def bulleted(text: str) -> str:
+    """Each line an item of a list."""
+    return _marked(text, "\u2022 ")
+
+
+def starred(text: str) -> str:
+    """Each line an item of a Markdown list."""
+    return _marked(text, "* ")
+
+
+def piped(text: str) -> str:
+    """Behind the bar of a tool that shows another one's output."""
+    return _marked(text, "  | ")
+
+
+def mailed(text: str) -> str:
+    """Quoted twice in a mail."""
+    return _marked(text, "> > ")
+
+
+def compose(text: str) -> str:
+    """Behind the name of a container."""
+    return _marked(text, "trainer_1  | ")
+
+
+def timestamped(text: str) -> str:
+    """As a build server or a cluster keeps its logs: a time before each line, a little later each."""
+    lines = text.split("\n")
+    return "\n".join(f"2024-05-01T10:11:{12 + n // 10:02}.{n % 10}456789Z {line}" for n, line in enumerate(lines))
+
+
+def journalled(text: str) -> str:
+    """As systemd keeps it."""
+    return _marked(text, "May 01 10:11:12 lab-7 python3[2211]: ")
+
+
+def log_prefixed(text: str) -> str:
+    """Through a program's own logging."""
+    lines = text.split("\n")
+    return "\n".join(f"2024-05-01 10:11:12,{345 + n} - train - ERROR - {line}" for n, line in enumerate(lines))
+
+
+def ranked(text: str) -> str:
+    """As mpirun marks the output of its processes."""
+    return _marked(text, "[1,0]<stderr>:")
+
+
+def boxed(text: str) -> str:
+    """In a frame, as a fancy traceback has it."""
+    lines = [line for whole in text.split("\n") for line in _cut(whole, 76)]
+    return "\n".join(["\u256d" + "\u2500" * 78 + "\u256e", *(f"\u2502 {line:76} \u2502" for line in lines),
+                      "\u2570" + "\u2500" * 78 + "\u256f"])  # fmt: skip
+
+
+def interleaved(text: str) -> str:
+    """Between the lines of another process."""
+    note = "I0000 00:00:1720000000.{:06} 4242 worker.cc:77] worker 1: step {} done"
+    return "\n".join(f"{line}\n{note.format(n, n)}" for n, line in enumerate(text.split("\n")))
+
+
+def json_doubled(text: str) -> str:
+    """As a string inside a string: quotes, breaks and backslashes escaped twice."""
+    return json.dumps(json.dumps({"evalue": text}))
 
 
 ASCII: tuple[Callable[[str], str], ...] = (

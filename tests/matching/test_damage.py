@@ -99,6 +99,12 @@ def test_a_misspelt_package_is_no_fault_of_the_machine(text: str, first: str) ->
         "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED",
         "[ONNXRuntimeError] : 1 : FAIL : LoadLibrary failed with error 126 when trying to load providers_cuda.dll",
         "OSError: (External) CUDNN error(1), CUDNN_STATUS_NOT_INITIALIZED. (at D:\\build\\paddle\\device_context.cc)",
+        "RuntimeError: module compiled against API version 0x10 but this version of numpy is 0xf\n"
+        '  File "C:\\e\\lib\\site-packages\\cv2\\__init__.py", line 5\n'
+        "ImportError: numpy.core.multiarray failed to import",
+        "A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.1.0 as it may crash.\n"
+        '  File "C:\\e\\lib\\site-packages\\seaborn\\__init__.py", line 2, in <module>',
+        "ERROR: streamlit 1.12.0 requires protobuf<4,>=3.12, but you have protobuf 4.25.0 which is incompatible.",
         "cupy_backends.cuda.api.runtime.CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver version is "
         "insufficient for CUDA runtime version",
         "XGBoostError: gpu_hist: no CUDA-capable device is detected",

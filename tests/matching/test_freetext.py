@@ -125,7 +125,7 @@ def test_a_guess_stays_below_every_rule() -> None:
     assert match("the weather is fine", SYMPTOMS, ERRORS).matches == ()
     assert match("no gpu\nno gpu\nno gpu", SYMPTOMS, ERRORS).matches == ()  # three lines are output
     assert match("ValueError\nno gpu", SYMPTOMS, ERRORS).matches == ()
-    assert all(hit.score > 0.3 for symptom in SYMPTOMS for hit in match(symptom.examples[0], SYMPTOMS, ERRORS).matches)
+    assert all(match(symptom.examples[0], SYMPTOMS, ERRORS).matches[0].score > 0.3 for symptom in SYMPTOMS)
 
 
 @given(st.text(max_size=LONGEST + 8))

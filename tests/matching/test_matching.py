@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.matching.base import load_loader_errors, load_symptoms
 from tftriage.anchors import anchors
-from tftriage.matching import MatchResult, match
+from tftriage.matching import GUESSED, MatchResult, match
 from tftriage.tables import LoaderError
 
 SYMPTOMS = load_symptoms()
@@ -93,7 +93,8 @@ def test_the_number_beats_the_words() -> None:
 def test_another_package_is_not_ours(text: str) -> None:
     result = run(text)
     assert result.verdict == "not-tensorflow"
-    assert not [hit.id for hit in result.matches if hit.id.startswith(("dll-", "gpu-", "cudnn", "self-check"))]
+    sure = [hit.id for hit in result.matches if hit.score > GUESSED]
+    assert not [name for name in sure if name.startswith(("dll-", "gpu-", "cudnn", "self-check"))]
 
 
 @pytest.mark.parametrize("module", ["_message", "_errors", "_pywrap_tfe"])
@@ -222,3 +223,60 @@ def test_any_text_has_an_answer(text: str) -> None:
 )
 def test_anchors_hold_in_every_match(pattern: str, expected: tuple[str, ...]) -> None:
     assert anchors(pattern) == expected
+
+
+MESSAGE = "E tensorflow/stream_executor/cuda/cuda_driver.cc:271] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no device"
+
+
+@pytest.mark.parametrize("at", range(56, len(MESSAGE) - 2))
+def test_a_line_may_be_broken_anywhere(at: int) -> None:
+    found = run(f"{MESSAGE[:at]}\n{MESSAGE[at:]}").matches
+    assert found and found[0].id == "cuinit-failed", MESSAGE[:at]
+
+
+def test_blanks_count_where_nothing_was_broken() -> None:
+    assert ids("the module name notfound is free") == []
+    assert ids("ModuleNotFoundError: No module named 'tensorflow'")[0] == "notebook-module-not-found"
+
+
+def test_the_edge_of_a_text_may_cut_a_message() -> None:
+    whole = "InternalError: CUDA driver version is insufficient for CUDA runtime version"
+    assert ids(whole[: -len(" runtime version")])[0] == "driver-insufficient"
+    assert ids("river version is insufficient for CUDA runtime version")[0] == "driver-insufficient"
+    assert ids("InternalError: CUDA driver version is ins") == []  # too little to know it by
+
+
+def test_a_guess_gives_no_verdict_and_ranks_last() -> None:
+    created = (
+        "I tensorflow/core/gpu_device.cc:1510] Created device /job:localhost/task:0/device:GPU:0 with 5472 MB memory"
+    )
+    result = run(created)
+    assert [(hit.id, hit.score > GUESSED) for hit in result.matches] == [
+        ("benign-log-only", True), ("gpu-util-low", False),
+    ]  # fmt: skip
+    assert result.verdict == "harmless"
+    torch = run("ImportError: DLL load failed while importing cv2: The specified module could not be found.")
+    assert [hit.id for hit in torch.matches] == ["not-tensorflow", "dll-load-failed-126"]
+    assert torch.verdict == "not-tensorflow"
+
+
+def test_a_pause_is_measured_on_one_clock() -> None:
+    before = "2021-02-20 15:00:07.2: I tensorflow/x.cc:1] Adding visible gpu devices: 0\n"
+    other = "I0000 00:00:1720000000.1 42 worker.cc:77] step 1 done\n"
+    for seconds, slow in (("15:00:44.8", False), ("15:07:44.8", True)):
+        after = f"2021-02-20 {seconds}: I tensorflow/x.cc:2] Device interconnect StreamExecutor with strength 1\n"
+        assert (ids(before + other + after)[0] == "gpu-init-very-slow") is slow
+
+
+def test_the_last_of_many_lines_of_one_shape_is_read() -> None:
+    lines = [
+        f"W tensorflow/x.cc:1] Could not load dynamic library 'libnvinfer.so.{n}'; dlerror: no\n" for n in range(9)
+    ]
+    text = "".join(lines) + "W tensorflow/x.cc:1] Could not load dynamic library 'libcudnn.so.8'; dlerror: no"
+    assert ids(text)[0] == "dso-loader-missing"
+
+
+def test_an_error_in_another_package_is_not_ours_whatever_its_words() -> None:
+    text = '  File "/v/lib/python3.11/site-packages/jax/api.py", line 10, in f\n'
+    text += "jax.errors.JaxRuntimeError: INTERNAL: no kernel image is available for execution on the device"
+    assert run(text).verdict == "not-tensorflow"

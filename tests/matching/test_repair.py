@@ -86,7 +86,7 @@ def test_lines_broken_at_80_columns_are_joined_and_keep_their_numbers() -> None:
 def test_a_blank_lost_at_the_edge_comes_back() -> None:
     first = "x" * 71 + " is named"
     assert len(first) == 80
-    assert clean("a" * 79 + "\nand more") == "a" * 79 + " and more"
+    assert clean(first + "\n" + "a" * 79 + "\nand more") == first + "a" * 79 + " and more"
     assert clean(first + "\nin your path") == first + "in your path"
 
 
@@ -143,3 +143,51 @@ def test_any_text_is_survived(text: str) -> None:
     assert all(1 <= line.start <= line.end <= last for line in page.lines)
     assert "\x1b[" not in page.text or "\x1b" in text
     assert "\0" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("2024-05-01 10:11:12,345 - train - ERROR - NameError: no", "NameError: no"),
+        ("2024-05-01T10:11:12.345Z NameError: no", "NameError: no"),
+        ("[2024-05-01 10:11:12] [ERROR] [app] NameError: no", "NameError: no"),
+        ("May 01 10:11:12 lab-7 python3[2211]: NameError: no", "NameError: no"),
+        ("[1,0]<stderr>:NameError: no", "NameError: no"),
+        ("[rank0]: NameError: no", "NameError: no"),
+        ("(train pid=77, ip=10.0.0.2) NameError: no", "NameError: no"),
+        ("#9 1.821 NameError: no", "NameError: no"),
+        ("\u2022 NameError: no", "NameError: no"),
+        ("trainer_1  | a\ntrainer_1  | NameError: no", "a\nNameError: no"),
+        ("* a\n* NameError: no", "a\nNameError: no"),
+        ("\u256d\u2500\u256e\n\u2502 NameError: no \u2502\n\u2570\u2500\u256f", "\nNameError: no\n"),
+    ],
+)
+def test_what_a_logger_or_a_frame_puts_before_a_line_goes(raw: str, expected: str) -> None:
+    assert clean(raw) == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2021-05-05 10:11:12.345678: W tensorflow/core/x.cc:1] y",
+        "I0000 00:00:1733000001.500000    8123 gpu_device.cc:2022] y",
+        "[I 10:11:12.130 NotebookApp] Kernel started",
+        "- tensorflow==1.15",
+        "1. Downgrade the protobuf package",
+        "a | b",
+    ],
+)
+def test_what_belongs_to_the_message_stays(line: str) -> None:
+    assert clean(line) == line
+
+
+@pytest.mark.parametrize("width", [64, 72, 79, 80, 90, 100, 118, 132])
+def test_a_path_that_any_window_broke_is_whole_again(width: int) -> None:
+    broken = "\n".join(line[at : at + width] for line in TRACE.splitlines() for at in range(0, len(line), width))
+    assert f'File "{PATH}", line 64' in clean(broken)
+
+
+def test_a_line_that_may_go_on_is_marked() -> None:
+    first, second = repair("a" * 60 + " it may:\nor not").lines
+    assert first.loose and not second.loose
+    assert not any(line.loose for line in repair("a" * 60 + "\nValueError: no").lines)

@@ -12,6 +12,7 @@ from tftriage.probes import (
     logs,
     metadata,
     names,
+    owner,
     packages,
     running,
     search,
@@ -26,5 +27,5 @@ from tftriage.probes.base import PROBES, Evidence, Finding, Probe
 __all__ = [
     "PROBES", "Evidence", "Finding", "Probe",
     "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "loaded", "logs", "metadata", "names",
-    "packages", "running", "search", "spelling", "starting", "usage", "windows", "workload",
+    "owner", "packages", "running", "search", "spelling", "starting", "usage", "windows", "workload",
 ]  # fmt: skip
