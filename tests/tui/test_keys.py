@@ -13,7 +13,7 @@ from tests.tui.places import TYPING, WAYS, go, on_a_machine
 from tftriage.probes import PROBES
 from tftriage.tui import commands, screens
 from tftriage.tui.base import TriageScreen
-from tftriage.tui.commands import BACK, HELP, LANGUAGE, QUIT, TYPED, Command
+from tftriage.tui.commands import BACK, HELP, LANGUAGE, LEAVE, QUIT, Command
 from tftriage.tui.screens.picker import PickerScreen
 from tftriage.tui.screens.start import StartScreen
 
@@ -145,7 +145,7 @@ async def test_help_explains_every_command_of_the_screen(tmp_path: Path) -> None
                 assert isinstance(triage.screen, TriageScreen)
                 offered = triage.screen.commands()
                 assert {HELP.action, LANGUAGE.action, QUIT.action} <= {command.action for command in offered}
-                assert screen == "start" or {BACK, TYPED} & set(offered)
+                assert screen == "start" or {BACK, LEAVE} & set(offered)
                 if screen == "help":
                     continue
                 await press(pilot, "f1")

@@ -54,7 +54,8 @@ START = (FOLLOW, REPRODUCE, SEARCH, ENVIRONMENT, CHECK, TYPE, MONITOR, CLEAR, TO
 RECOVER = (TAKE_BACK, FINISH)
 
 TAKE = Command("take", ("enter", "tab"), "Enter")
-PICKER = (TAKE, TYPED)
+LEAVE = Command("typed", ("escape",), "Esc", words="leave")
+PICKER = (TAKE, LEAVE)
 NEXT_PAGE = Command("next_page", ("enter", "right", "n", "N"), "Enter")
 TOUR_SCREEN = (NEXT_PAGE, BACK)
 

@@ -61,7 +61,7 @@ class PaletteScreen(PickerScreen):
             fitting = [one for one in commands if self._fits(one, query)]
             made += [Line("", self.say(heading))] if fitting else []
             for one in fitting:
-                label = f"{self.say(one.message)}: {self.say(one.message + '.help')}"
+                label = self.say("doctor.line", what=self.say(one.message)) + self.say(one.message + ".help")
                 made.append(Line(f"{number} {one.action} {one.message}", label, one.shown))
         return made
 
