@@ -90,6 +90,16 @@ async def wait_for(pilot: Pilot[Any], *texts: str, seconds: float = 10.0) -> str
             raise AssertionError(f"{texts} did not come within {seconds} s; the screen is:\n{text}")
 
 
+async def until(pilot: Pilot[Any], met: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until a condition is met; ``AssertionError`` with the screen when it is not."""
+    end = time.monotonic() + seconds
+    while not met():
+        assert isinstance(pilot.app, TriageApp)
+        if time.monotonic() > end:
+            raise AssertionError(f"not met within {seconds} s; the screen is:\n{shown(pilot.app)}")
+        await pilot.pause(0.05)
+
+
 async def press(pilot: Pilot[Any], *keys: str, quiet: float = 0.05) -> None:
     """Keys one by one, as fingers do."""
     for key in keys:

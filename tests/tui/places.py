@@ -29,7 +29,14 @@ WAYS: dict[str, tuple[tuple[str, ...], str]] = {
     "fix": (("enter", "enter", "enter"), "nothing done yet"),
     "doctor": (("d",), "Everything checked"),
     "help": (("f1",), "Everything works with the keyboard"),
+    "report": (("enter", "x"), "C copies it as Markdown"),
+    "dlls": (("enter", "d"), "7 not found"),
+    "monitor": (("m",), "Why the GPU idles"),
+    "search": (("slash",), "Say what you see"),
+    "palette": (("colon",), "Type a part of a name"),
+    "tour": (("v",), "What it is for"),
 }
+TYPING = ("search", "palette")  # letters are text there
 
 
 @contextmanager
@@ -39,7 +46,9 @@ def on_a_machine(written: Path) -> Iterator[TriageApp]:
     verify = Verify(facts=("target.packages",), probe="dependencies_fit", good_answers=("fit",))
     plan = Plan(fix="pin-packages", steps=(step,), verify=verify)
     case = case_of("protobuf")
-    facts = Facts([*case.facts, Fact("pythons.list", "ok", PYTHONS)])
+    sampled = {"seconds": 2.0, "cpu": [{"t": 0.5 * n, "total": 31.0, "max_core": 99.4} for n in range(4)]}
+    known = [Fact("pythons.list", "ok", PYTHONS), Fact("usage.sample", "ok", sampled)]
+    facts = Facts([*case.facts, *known])
     real = mend.plan
     mend.plan = lambda *_: plan  # the real one would call pip of an interpreter that is not here
     try:
@@ -54,6 +63,6 @@ async def go(pilot: Pilot[Any], screen: str) -> None:
     keys, shown = WAYS[screen]
     for number, key in enumerate(keys):
         await press(pilot, key)
-        if screen in ("diagnosis", "fix"):
+        if key == "enter":
             await wait_for(pilot, ("Enter shows what to do", "Fixes", "nothing done yet")[number])
     await wait_for(pilot, shown)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from pathlib import Path
 
 import pytest
 
 from tests.pilot import KB, press, wait_for
-from tests.tui.places import WAYS, go, on_a_machine
+from tests.tui.places import TYPING, WAYS, go, on_a_machine
 from tftriage.probes import PROBES
-from tftriage.tui import commands
+from tftriage.tui import commands, screens
 from tftriage.tui.base import TriageScreen
-from tftriage.tui.commands import BACK, HELP, LANGUAGE, QUIT, Command
+from tftriage.tui.commands import BACK, HELP, LANGUAGE, LEAVE, QUIT, Command
+from tftriage.tui.screens.picker import PickerScreen
 from tftriage.tui.screens.start import StartScreen
 
 DECLARED = [value for value in vars(commands).values() if isinstance(value, Command)]
@@ -49,9 +52,27 @@ async def test_every_key_of_every_screen_does_something_and_there_is_a_way_back(
             for _ in range(8):
                 if isinstance(triage.screen, StartScreen):
                     break
-                await press(pilot, "b")
+                await press(pilot, "escape" if screen in TYPING else "b")
             assert isinstance(triage.screen, StartScreen)
     assert not written.exists()
+
+
+async def test_there_is_a_way_to_every_screen_that_exists(tmp_path: Path) -> None:
+    for module in pkgutil.iter_modules(screens.__path__):
+        importlib.import_module(f"{screens.__name__}.{module.name}")
+    exist, left = set(), [TriageScreen]
+    while left:
+        known = left.pop().__subclasses__()
+        left += known
+        exist |= {one for one in known if one.__module__.startswith(screens.__name__)}
+    exist -= {PickerScreen}  # what the two that are typed into have in common
+    reached = set()
+    for screen in WAYS:
+        with on_a_machine(tmp_path / "written.py") as triage:
+            async with triage.run_test(size=(80, 24)) as pilot:
+                await go(pilot, screen)
+                reached.add(type(triage.screen))
+    assert {one.__name__ for one in exist} == {one.__name__ for one in reached}
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -61,7 +82,7 @@ async def test_the_footer_is_never_cut_off(screen: str, lang: str, tmp_path: Pat
         async with triage.run_test(size=(60, 20)) as pilot:
             await go(pilot, screen)
             if lang == "zh":
-                await press(pilot, "l")
+                await press(pilot, "f2")
             footer = (await wait_for(pilot, KB.say("key.quit", lang))).split("\n")[-1]
             assert KB.say("key.quit", lang) in footer and "…" not in footer
             first = next(command for command in triage.screen.commands() if command.footer)  # type: ignore[attr-defined]
@@ -70,7 +91,9 @@ async def test_the_footer_is_never_cut_off(screen: str, lang: str, tmp_path: Pat
 
 @pytest.mark.parametrize("key", QUIT.keys)
 async def test_q_leaves_from_every_screen(key: str, tmp_path: Path) -> None:
-    for screen in WAYS if key == "q" else ("walk",):
+    for screen in [name for name in WAYS if name not in TYPING] if key == "q" else ("walk", *TYPING):
+        if screen in TYPING and key not in ("f10", "ctrl+c"):
+            continue  # letters are text there
         with on_a_machine(tmp_path / "written.py") as triage:
             async with triage.run_test(size=(80, 24)) as pilot:
                 await go(pilot, screen)
@@ -94,7 +117,20 @@ def test_every_command_has_two_keys_and_needs_neither_ctrl_nor_alt() -> None:
 def test_every_command_and_every_probe_has_its_words_in_both_languages() -> None:
     words = [command.message for command in DECLARED] + [f"{command.message}.help" for command in DECLARED]
     words += [
-        f"key.{name}" for name in ("give", "diagnosis", "steps", "close", "next_cause", "other_fix", "fewer", "stop")
+        f"key.{name}"
+        for name in (
+            "give",
+            "diagnosis",
+            "steps",
+            "close",
+            "next_cause",
+            "other_fix",
+            "fewer",
+            "stop",
+            "resume",
+            "tree",
+            "start",
+        )
     ]
     words += [f"probe.{name}" for name in PROBES]
     assert [key for key in words if key not in KB.messages] == []
@@ -102,14 +138,17 @@ def test_every_command_and_every_probe_has_its_words_in_both_languages() -> None
 
 
 async def test_help_explains_every_command_of_the_screen(tmp_path: Path) -> None:
-    for screen in ("start", "walk", "fix"):
+    for screen in WAYS:
         with on_a_machine(tmp_path / "written.py") as triage:
             async with triage.run_test(size=(100, 40)) as pilot:
                 await go(pilot, screen)
                 assert isinstance(triage.screen, TriageScreen)
                 offered = triage.screen.commands()
-                assert {HELP, LANGUAGE, QUIT} <= set(offered) and (screen == "start" or BACK in offered)
-                await press(pilot, "question_mark")
+                assert {HELP.action, LANGUAGE.action, QUIT.action} <= {command.action for command in offered}
+                assert screen == "start" or {BACK, LEAVE} & set(offered)
+                if screen == "help":
+                    continue
+                await press(pilot, "f1")
                 text = await wait_for(pilot, KB.messages["help.promise"]["en"][:30])
                 for command in offered:
                     assert KB.messages[f"{command.message}.help"]["en"][:40] in text

@@ -15,8 +15,14 @@ from tftriage.requests import Target
 from tftriage.session import Session
 from tftriage.sources import CaseSource, Request
 from tftriage.tui.app import TriageApp
+from tftriage.tui.screens import monitor
 from tftriage.tui.screens.help import HelpScreen
 from tftriage.tui.screens.monitor import MonitorScreen
+
+
+@pytest.fixture(autouse=True)
+def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor, "ROUND", 0.2)
 
 
 class Busy(Machine):

@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from tests.core.test_monitor import facts, sample
 from tests.pilot import KB, case_app, press, wait_for
+from tftriage.requests import Target
+from tftriage.session import Session
+from tftriage.sources import CaseSource
 from tftriage.tui.app import TriageApp
+from tftriage.tui.screens.monitor import MonitorScreen
 
 # screen: (case, as it was walked, keys, the message that is then shown)
 SCREENS: dict[str, tuple[str, bool, tuple[str, ...], str]] = {
@@ -21,7 +26,26 @@ SCREENS: dict[str, tuple[str, bool, tuple[str, ...], str]] = {
     "fix": ("protobuf", True, ("enter", "enter"), "fix.recorded"),
     "doctor": ("protobuf", False, ("d",), "doctor.heading"),
     "help": ("protobuf", True, ("h",), "help.heading"),
+    "report": ("protobuf", True, ("x",), "key.copy_report"),
+    "dlls": ("cudnn-renamed-utf-8", True, ("d", "down"), "dlls.failure.absent"),
+    "what-if": ("cuda-not-on-path", True, ("d", "w", "1"), "dlls.complete"),
+    "search": ("protobuf", False, ("slash",), "search.heading"),
+    "palette": ("protobuf", True, ("enter", "colon"), "palette.here"),
+    "tour": ("protobuf", False, ("v",), "tour.1.title"),
 }
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_picture_of_the_monitor(lang: str, snap_compare: Callable[..., bool]) -> None:
+    load = [8.0, 60.0, 92.0, 85.0, 12.0, 4.0, 9.0, 77.0, 95.0, 30.0] * 4
+    known = facts(sample(load, core=99.0, seconds=20.0))
+    triage = TriageApp(KB, Session(KB, CaseSource(known), Target(), "", known), lang)
+    triage.first = MonitorScreen
+
+    async def there(pilot: Pilot[Any]) -> None:
+        await wait_for(pilot, KB.say("monitor.verdict", lang), "python.exe")
+
+    assert snap_compare(triage, run_before=there, terminal_size=(80, 24))
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

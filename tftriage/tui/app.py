@@ -13,7 +13,7 @@ import msgspec
 from textual import events
 from textual.binding import BindingType
 
-from tftriage import cases, choose, headless
+from tftriage import cases, choose, headless, recent
 from tftriage.facts import Facts
 from tftriage.headless import USAGE, Stop, text_of
 from tftriage.knowledge import Knowledge, load
@@ -42,6 +42,7 @@ class TriageApp(CellDiffApp[int]):
         super().__init__(ansi_color=True)  # before the theme, or NO_COLOR would mean shades of grey
         self.kb = kb
         self.session = session
+        self.home: Session | None = None  # this machine's session, while a case is open
         self.lang = lang
         self.ascii = ascii_only
         self.busy = threading.Lock()
@@ -111,6 +112,16 @@ class TriageApp(CellDiffApp[int]):
         self.session = Session(self.kb, old.source, target, "", Facts(old.facts[n] for n in keep if old.facts.ok(n)))
         self.session.text, self.session.matched = old.text, old.matched  # recognising 10 MB again takes its time
 
+    def take_session(self, session: Session) -> None:
+        """Another triage on the first screen: a recorded case, or this machine again (which is kept meanwhile)."""
+        if self.session.source.live:
+            self.home = self.session
+            self.stop_looking()
+        self.session = session
+        self.to_start()
+        if isinstance(self.screen, StartScreen):
+            self.screen.started()
+
     def suggest_target(self) -> None:
         """Choose the likely environment when the person did not say (blocking: in a thread)."""
         session = self.session
@@ -135,6 +146,7 @@ def triage(options: Namespace) -> int:
 
 def open_case(options: Namespace) -> int:
     """``tftriage open CASE``."""
+    recent.remember(Path(options.case))
     return _show_case(options.case, options)
 
 

@@ -27,7 +27,7 @@ from tftriage.plain import one_line
 from tftriage.probes.base import Evidence
 from tftriage.session import NoTarget
 from tftriage.tui import glyphs
-from tftriage.tui.commands import BACK, EVERYWHERE, HELP, MORE, Command, bindings, moves
+from tftriage.tui.commands import BACK, EVERYWHERE, HELP, MORE, PALETTE, Command, bindings, moves
 from tftriage.tui.ways import Ways
 from tftriage.tui.wrapping import Page, middle
 
@@ -88,7 +88,7 @@ class TriageScreen(Ways, Screen[None]):
 
     AUTO_FOCUS = ""  # keys belong to the screen; only a box to type in takes the focus
     COMMANDS_HERE: ClassVar[tuple[Command, ...]] = ()
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(HELP), *moves()]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(HELP, PALETTE), *moves()]
 
     def __init__(self) -> None:
         super().__init__()

@@ -35,7 +35,8 @@ HELP = Command("help", ("question_mark", "h", "H", "f1"), "?")
 QUIT = Command("quit", ("q", "Q", "f10", "ctrl+c"), "Q")
 BACK = Command("back", ("b", "B", "escape", "backspace", "left"), "B")
 MORE = Command("page_down", ("space", "pagedown"), "Space")
-EVERYWHERE = (HELP, LANGUAGE, QUIT)
+PALETTE = Command("palette", ("colon", "p", "P"), ":", footer=False)
+EVERYWHERE = (HELP, PALETTE, LANGUAGE, QUIT)
 
 FOLLOW = Command("follow", ("enter", "right"), "Enter")
 REPRODUCE = Command("reproduce", ("r", "R", "f5"), "R")
@@ -47,8 +48,16 @@ TAKE_BACK = Command("take_back", ("t", "T", "f8"), "T")
 FINISH = Command("finish", ("f", "F", "f9"), "F")
 TYPED = Command("typed", ("escape",), "Esc")
 MONITOR = Command("monitor", ("m", "M", "f7"), "M")
-START = (FOLLOW, REPRODUCE, ENVIRONMENT, CHECK, TYPE, MONITOR, CLEAR)
+SEARCH = Command("search", ("slash", "w", "W"), "/")
+TOUR = Command("tour", ("v", "V", "f12"), "V", footer=False)
+START = (FOLLOW, REPRODUCE, SEARCH, ENVIRONMENT, CHECK, TYPE, MONITOR, CLEAR, TOUR)
 RECOVER = (TAKE_BACK, FINISH)
+
+TAKE = Command("take", ("enter", "tab"), "Enter")
+LEAVE = Command("typed", ("escape",), "Esc", words="leave")
+PICKER = (TAKE, LEAVE)
+NEXT_PAGE = Command("next_page", ("enter", "right", "n", "N"), "Enter")
+TOUR_SCREEN = (NEXT_PAGE, BACK)
 
 CHOOSE = Command("choose", ("enter", "right"), "Enter")
 TYPE_PATH = Command("type_path", ("i", "I", "f6"), "I")
@@ -78,6 +87,8 @@ UNDO = Command("undo", ("u", "U", "f8"), "U")
 NO = Command("no", ("n", "N", "delete"), "N", footer=False)
 FIX = (APPLY, COPY, UNDO, NO, GO_ON, BACK)
 
+CHANGING = (TAKE_BACK, FINISH, APPLY, UNDO)  # what changes the machine: only by its own key, pressed alone
+
 CAUSE = Command("go_on", ("enter", "right"), "Enter", words="cause")
 DOCTOR = (CAUSE, ALL, DLLS, SAVE, BACK)
 
@@ -97,7 +108,8 @@ MOVES: tuple[tuple[str, str], ...] = (
 DIGITS: tuple[tuple[str, str], ...] = tuple((str(n), f"pick({n})") for n in range(1, 10))
 
 NAMES = {
-    "question_mark": "?", "escape": "Esc", "backspace": "Backspace", "left": "Left", "right": "Right", "tab": "Tab",
+    "question_mark": "?", "slash": "/", "colon": ":",
+    "escape": "Esc", "backspace": "Backspace", "left": "Left", "right": "Right", "tab": "Tab",
     "enter": "Enter", "space": "Space", "pagedown": "PgDn", "pageup": "PgUp", "delete": "Del", "ctrl+c": "Ctrl+C",
     **{f"f{n}": f"F{n}" for n in range(1, 13)},
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tftriage import recent
 from tftriage.headless import Stop, new_file, save_case
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ def save(app: TriageApp) -> str:
         save_case(app.session, path, app.lang)
     except Stop as stop:
         return str(stop)
+    recent.remember(path)
     return app.kb.say("save.done", app.lang, path=path.absolute())
 
 

@@ -32,6 +32,26 @@ class Ways:
 
         self._push(MonitorScreen())
 
+    def action_search(self) -> None:
+        """All symptoms, by a person's own words."""
+        from tftriage.tui.screens.picker import SearchScreen
+
+        self._push(SearchScreen())
+
+    def action_palette(self) -> None:
+        """Every command, by name."""
+        from tftriage.tui.screens.palette import PaletteScreen
+        from tftriage.tui.screens.picker import PickerScreen
+
+        if not isinstance(self, PickerScreen):
+            self._push(PaletteScreen(cast("TriageScreen", self)))
+
+    def action_tour(self) -> None:
+        """What this program does."""
+        from tftriage.tui.screens.tour import TourScreen
+
+        self._push(TourScreen())
+
     def action_help(self) -> None:
         """The keys of this screen."""
         from tftriage.tui.screens.help import HelpScreen

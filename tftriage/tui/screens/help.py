@@ -10,14 +10,14 @@ from textual.binding import BindingType
 from textual.widgets import Static
 
 from tftriage.tui.base import Scroll, TriageScreen
-from tftriage.tui.commands import BACK, NAMES, Command, bindings
+from tftriage.tui.commands import BACK, NAMES, TOUR, Command, bindings
 
 
 class HelpScreen(TriageScreen):
     """One line a command: its key, what it does, the other keys for it; then how to move."""
 
-    COMMANDS_HERE = (BACK,)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(BACK)
+    COMMANDS_HERE = (TOUR._replace(footer=True), BACK)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(TOUR, BACK)
 
     def __init__(self, explained: tuple[Command, ...]) -> None:
         super().__init__()

@@ -35,7 +35,8 @@ class MonitorScreen(TriageScreen):
         self.fact: Fact | None = None
         self.paused = False
         self.sampling = False
-        self.began = 0.0
+        self.began = 0.0  # of the first round
+        self.round_began = 0.0
 
     def body(self) -> ComposeResult:
         """One scrolling text, one line of what was done."""
@@ -83,9 +84,9 @@ class MonitorScreen(TriageScreen):
             self._round()
 
     def _round(self) -> None:
-        if self.sampling or self.paused:
+        if self.sampling or self.paused or not self.standing or self.app.screen is not self:
             return
-        self.sampling = True
+        self.sampling, self.round_began = True, time.monotonic()
         session = self.triage.session
         self.in_thread(lambda: look(session, ROUND), self.looked)
 
@@ -102,8 +103,8 @@ class MonitorScreen(TriageScreen):
             self.fact = fact
             session.learn(fact)
         self.repaint()
-        if session.source.live and fact.status == "ok" and self.app.screen is self:
-            self._round()
+        if session.source.live and fact.status == "ok":  # a machine that answers at once is not asked more often
+            self.set_timer(max(0.01, ROUND - (time.monotonic() - self.round_began)), self._round)
 
     def went_wrong(self, error: Exception) -> None:
         """Stay usable; Enter tries again."""

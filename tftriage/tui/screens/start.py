@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -12,16 +14,20 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Static
 
+from tftriage import cases, recent
 from tftriage.fixes.journal import Entry, Journal
 from tftriage.fixes.undo import recover
 from tftriage.matching import MatchResult, match
 from tftriage.plain import one_line, plain
+from tftriage.session import Session
 from tftriage.tui.base import Choices, TriageScreen
 from tftriage.tui.commands import DIGITS, EVERYWHERE, RECOVER, START, TYPED, Command, bindings, moves
+from tftriage.walk import WalkError
 
 # The clock and the source file at the head of TensorFlow's log lines fill the screen and say nothing.
 LOGGED = re.compile(r"^(?:\[[^\]]+\] )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) \S+:\d+\] ")
 SHOWN_LINES = 6  # lines of the pasted text on screen: those around the best match
+CASE, HOME = "case:", "home:"  # ids of lines that are no symptoms
 MOST_TYPED = 100_000  # characters of a pasted text that the box for typing takes
 
 
@@ -34,6 +40,7 @@ class StartScreen(TriageScreen):
     def __init__(self) -> None:
         super().__init__()
         self.typing = False
+        self.recent: list[Path] = []
         self.cut_off: tuple[Entry, ...] = ()  # what a crash left of a fix
 
     def body(self) -> ComposeResult:
@@ -83,6 +90,8 @@ class StartScreen(TriageScreen):
             page.add(self.say("start.hint-pasted"))
         else:
             page.add(self.say("start.hint" if known else "start.hint-no-target"))
+            if session.source.live and not recent.toured():
+                page.add(self.say("start.first-run"), "dim")
         self.query_one("#hint", Static).update(page.text)
         self.query_one("#box", Static).update(self._pasted())
         self._fill()
@@ -128,10 +137,23 @@ class StartScreen(TriageScreen):
         for symptom in sorted((s for s in kb.symptoms if s.complaint and s.id not in seen), key=lambda s: s.order):
             seen.add(symptom.id)
             choices.add(self._line(len(seen), self.words(symptom.title)), id=symptom.id)
+        self._recent(choices)
         if highlighted is not None and highlighted in choices.choosable():
             choices.highlighted = highlighted
         else:
             choices.highlighted = next(iter(choices.choosable()), None)
+
+    def _recent(self, choices: Choices) -> None:
+        """Cases that were saved or opened lately; while one is open, the way back to this machine."""
+        self.recent = recent.cases()
+        home = self.triage.home is not None and not self.triage.session.source.live
+        if self.recent or home:
+            choices.add(self._heading("recent.heading"), disabled=True)
+        if home:
+            choices.add(self._line(10, self.say("recent.this-machine")), id=HOME)
+        for number, path in enumerate(self.recent):
+            when = datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
+            choices.add(self._line(10, self.path(str(path), self.app.size.width - 26), when), id=f"{CASE}{number}")
 
     def _heading(self, key: str, style: str = "dim") -> Text:
         return Text(" " + self.say(key), style, no_wrap=True, overflow="ellipsis")
@@ -253,8 +275,36 @@ class StartScreen(TriageScreen):
         from tftriage.tui.screens.walk import WalkScreen
 
         self.notice = ""
+        if symptom.startswith((CASE, HOME)):
+            self._open(symptom)
+            return
         title = self.triage.kb.symptom(symptom).title
         self.with_target(lambda: self._push(WalkScreen(symptom)), title)
+
+    def _open(self, id: str) -> None:
+        """A recent case, or this machine again."""
+        if id == HOME:
+            home, self.triage.home = self.triage.home, None
+            if home is not None:
+                self.triage.take_session(home)
+            return
+        path, kb = self.recent[int(id.removeprefix(CASE))], self.triage.kb
+
+        def work() -> Session | str:
+            try:
+                return cases.replay(cases.read(path), kb)
+            except (cases.CaseError, KeyError, WalkError) as error:
+                return one_line(str(error), 200)
+
+        def done(opened: Session | str) -> None:
+            if isinstance(opened, str):
+                self.notice = self.say("recent.gone", error=opened)
+                self.repaint()
+                return
+            recent.remember(path)
+            self.triage.take_session(opened)
+
+        self.in_thread(work, done, alone=False)
 
     def action_target(self) -> None:
         """Choose the environment."""
