@@ -83,6 +83,8 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     target.add_argument("--fresh", action="store_true", help="look as a newly opened console would (Windows)")
     target.add_argument("--search", action="append", default=[], metavar="DIR", help="look for libraries here too")
     target.add_argument("--case", metavar="FILE", help="a recorded case instead of this machine")
+    target.add_argument("--ssh", metavar="HOST", help="another machine, through the system's ssh")
+    target.add_argument("--ssh-python", metavar="NAME", help="the Python that runs the collector there")
 
     walk = argparse.ArgumentParser(add_help=False)
     walk.add_argument("--error", metavar="FILE", help="the error text (- for standard input)")
@@ -140,6 +142,8 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     collect.add_argument("-o", "--output", default="tftriage-case.json", metavar="FILE")
     collect.add_argument("--no-redact", action="store_true", help="keep names and hosts as they are")
 
+    collector = verb("collector", "casework:collector", "write a one-file collector for machines without tftriage")
+    collector.add_argument("-o", "--output", default="collect.pyz", metavar="FILE")
     redacted = verb("redact", "casework:redact", "take names and secrets out of a case that was written without")
     redacted.add_argument("case", metavar="CASE")
     redacted.add_argument("-o", "--output", metavar="FILE", help="write it there (default: the same file)")

@@ -7,6 +7,7 @@ Progress and complaints go to standard error.
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
@@ -21,7 +22,7 @@ from tftriage.knowledge import Knowledge, load
 from tftriage.plain import escaped, one_line, plain
 from tftriage.probes import PROBES
 from tftriage.reading import Unreadable, read_input
-from tftriage.requests import Target
+from tftriage.requests import SLOW, Target, facts_wanted
 from tftriage.session import Arrived, Listener, Progress, Session, unheard
 from tftriage.sources import CaseSource, LiveSource
 from tftriage.walk import Ask, WalkError
@@ -93,10 +94,25 @@ def session_of(options: Namespace, text: str, kb: Knowledge) -> Session:
         python=options.python, module=options.module, cwd=options.cwd, kernel=options.kernel,
         fresh=options.fresh, search=tuple(options.search),
     )  # fmt: skip
-    session = Session(kb, LiveSource(), target, text)
+    session = Session(kb, source_of(options, kb), target, text)
     if target.python is None:
         _choose_target(session, options)
     return session
+
+
+def source_of(options: Namespace, kb: Knowledge) -> LiveSource:
+    """This machine, or the one of ``--ssh``. Raises ``Stop`` when it cannot be reached."""
+    host = getattr(options, "ssh", None)
+    if not host:
+        return LiveSource()
+    from tftriage import remote
+
+    complain(kb.say("remote.connecting", options.lang, host=one_line(host)))
+    try:
+        return remote.connect(host, options.ssh_python)
+    except remote.Unreachable as error:
+        reason = one_line(str(error))
+        raise Stop(BLIND, kb.say("remote.unreachable", options.lang, host=one_line(host), reason=reason)) from error
 
 
 def _choose_target(session: Session, options: Namespace) -> None:
@@ -147,7 +163,7 @@ def diagnose(options: Namespace) -> int:
         status = walk(session, options)
         report_diagnosis(session, options)
         if options.save:
-            save_case(session, Path(options.save), options.lang)
+            save_case(session, Path(options.save), options.lang, remote=options.ssh)
         return status
     finally:
         session.close()
@@ -238,9 +254,6 @@ def diagnosis_json(session: Session, lang: str) -> dict[str, Any]:
 
 # --- doctor ------------------------------------------------------------------------------------------------
 
-SLOW = {"usage.sample", "jupyter.import", "names.ascii_import"}  # on request: seconds of sampling, a kernel start
-
-
 def doctor(options: Namespace) -> int:
     """``tftriage doctor``: every probe, what is wrong first."""
     kb = load()
@@ -292,12 +305,12 @@ def _doctor(session: Session, options: Namespace) -> int:
 # --- cases -------------------------------------------------------------------------------------------------
 
 
-def save_case(session: Session, path: Path, lang: str, redact: bool = True) -> None:
-    """Write the session as a case. Raises ``Stop`` when the file cannot be written."""
+def save_case(session: Session, path: Path, lang: str, redact: bool = True, remote: str | None = None) -> None:
+    """Write the session as a case; ``remote`` is the ``--ssh`` it came from. Raises ``Stop`` when it cannot."""
     from datetime import datetime, timezone
 
     case = cases.of_session(session, datetime.now(timezone.utc).isoformat(timespec="seconds"))
-    users, hosts = _own_names() if session.source.live else ((), ())
+    users, hosts = _own_names() if session.source.live and not remote else ((), _names_in(remote))
     write_case(case, path, session.knowledge, lang, redact, users, hosts)
 
 
@@ -312,6 +325,10 @@ def write_case(
         raise Stop(BLIND, kb.say("redact.refused", lang, reason=error)) from error
     except OSError as error:
         raise Stop(BLIND, f"{path}: {error.strerror or error}") from error
+
+
+def _names_in(remote: str | None) -> list[str]:
+    return [part for part in re.split(r"[@:/]", remote or "") if len(part) > 2]
 
 
 def _own_names() -> tuple[list[str], list[str]]:
@@ -330,14 +347,13 @@ def collect(options: Namespace) -> int:
     kb = load()
     session = session_of(options, text_of(options), kb)
     try:
-        names = dict.fromkeys(name for probe in PROBES.values() for name in probe.needs if name not in SLOW)
-        session.observe([*names, "system.user", "system.locale", "system.memory"], progress(options))
+        session.observe(facts_wanted(), progress(options))
         symptom = options.symptom or session.best_match()
         if symptom is not None:
             session.begin(symptom)
             session.advance(progress(options))
         path = Path(options.output)
-        save_case(session, path, options.lang, redact=not options.no_redact)
+        save_case(session, path, options.lang, redact=not options.no_redact, remote=options.ssh)
         if options.json:
             out_json({"case": str(path), "facts": len(session.facts)})
         else:

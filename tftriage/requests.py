@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from tftriage.facts import Facts
+from tftriage.probes import PROBES
 from tftriage.tables import Tables
 
 PREREQUISITES: dict[str, tuple[str, ...]] = {
@@ -27,6 +28,8 @@ FOR_FIXES = (
     "system.os", "system.user", "target.interpreter", "target.packages", "tf.package",
     "env.process", "env.path", "env.user", "env.machine", "jupyter.kernels", "jupyter.server", "cuda.toolkits",
 )  # fmt: skip
+SLOW = frozenset(["usage.sample", "jupyter.import", "names.ascii_import"])  # seconds of sampling, a kernel start
+ALSO = ("system.user", "system.locale", "system.memory", "system.cpu", "pythons.list")
 SYSTEMS = {"Windows": "Windows", "Linux": "Linux"}
 
 
@@ -105,3 +108,9 @@ def roots(target: Target, facts: Facts, tables: Tables) -> list[str]:
     native = package.get("main_native") if target.module == "tensorflow" else package.get("module_file")
     first = [native] if native and native.lower().endswith((".pyd", ".dll", ".so")) else []
     return first + libraries(target, facts, tables)
+
+
+def facts_wanted() -> list[str]:
+    """What a case holds: whatever any probe reads, but for what takes long, and the machine's own description."""
+    names = dict.fromkeys(name for probe in PROBES.values() for name in probe.needs)
+    return [name for name in [*names, *ALSO] if name not in SLOW and name not in GIVEN]
