@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
+import tftriage
 from tftriage import cases, mend, remote
 from tftriage.cli import main
 from tftriage.fixes.journal import Journal
-from tftriage.fixes.plans import Plan, Refused, Verify
+from tftriage.fixes.plans import Refused
 from tftriage.knowledge import load
 from tftriage.requests import Target
 from tftriage.session import Session
@@ -29,6 +30,7 @@ pytestmark = [
     pytest.mark.skipif(SSHD is None or not shutil.which("ssh-keygen"), reason="no sshd is installed (openssh-server)"),
 ]
 KB = load()
+DEMOS = Path(tftriage.__file__).parent / "demos"
 
 
 def key(path: Path) -> Path:
@@ -130,15 +132,8 @@ def test_the_first_python_that_answers_is_taken(host: tuple[str, ...]) -> None:
 def test_a_fix_is_not_applied_here_for_a_fault_there(host: tuple[str, ...], tmp_path: Path) -> None:
     source = remote.connect("laptop", ssh=host)
     session = Session(KB, source, Target())
-    plan = Plan(
-        id="1",
-        fix="unset-variable",
-        title={},
-        steps=(),
-        needs=(),
-        risk="safe",
-        verify=Verify(facts=(), probe="gpu_hidden", good_answers=("visible",)),
-    )
+    recorded = cases.replay(cases.read(DEMOS / "cuda-not-on-path.json"), KB)
+    plan = mend.plan(recorded, next(offer.fix for offer in mend.offers(recorded) if offer.refused is None))
     try:
         with pytest.raises(Refused) as refused:
             mend.carry_out(session, plan, Journal(tmp_path))

@@ -46,6 +46,8 @@ def decode(data: bytes, name: str = "case") -> Case:
         json.loads(data, object_pairs_hook=_once)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CaseError(f"{name}: not a tftriage case ({error})") from error
+    if not case.facts and b'"tftriage-case"' not in data:
+        raise CaseError(f"{name}: not a tftriage case (it neither says so nor holds a fact)")
     if case.schema > SCHEMA:
         raise CaseError(f"{name}: made by a newer tftriage (schema {case.schema}); update tftriage to open it")
     names = [fact.name for fact in case.facts]
@@ -85,7 +87,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def write(case: Case, path: Path) -> None:
     """Write a case whole or not at all (a full disk leaves the old file). Raises ``OSError``."""
-    data = msgspec.json.format(msgspec.json.encode(case), indent=1)
+    stated = {"format": case.format, "schema": case.schema, "tool": case.tool}  # a default is stated, too
+    data = msgspec.json.format(msgspec.json.encode({**stated, **msgspec.to_builtins(case)}), indent=1)
     handle, partial = tempfile.mkstemp(dir=path.parent or Path(), prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:
