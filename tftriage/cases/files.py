@@ -19,7 +19,7 @@ MAX_DEPTH = 64
 MAX_NODES = 400_000  # the largest real case has 9,000
 MAX_STRING = 8 * 1024 * 1024  # bytes of one string; a collector keeps 512 K characters of a log
 MAX_NUMBER = 40  # digits: beyond that a number is an attack on whoever converts it
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.S)
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.S)
 _LONG_NUMBER = re.compile(rb"[-+.\deE]{%d,}" % (MAX_NUMBER + 1))
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
