@@ -1,4 +1,4 @@
-"""The commands that work on a case file: ``redact``."""
+"""The commands around a case file: ``redact``, and ``collector`` which makes what writes one elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 
 from tftriage import cases
-from tftriage.headless import OK, USAGE, Stop, out, out_json, write_case
+from tftriage.collector import program
+from tftriage.headless import BLIND, OK, USAGE, Stop, out, out_json, write_case
 from tftriage.knowledge import load
 from tftriage.plain import one_line
 
@@ -28,4 +29,19 @@ def redact(options: Namespace) -> int:
         out_json({"case": str(path), "redacted": True})
     else:
         out(kb.say("redact.written", options.lang, path=path))
+    return OK
+
+
+def collector(options: Namespace) -> int:
+    """``tftriage collector -o collect.pyz``: write the one-file collector."""
+    kb = load()
+    path = Path(options.output)
+    try:
+        path.write_text(program(cases.local_key()), encoding="ascii", newline="\n")
+    except OSError as error:
+        raise Stop(BLIND, f"{path}: {error.strerror or error}") from error
+    if options.json:
+        out_json({"collector": str(path), "bytes": path.stat().st_size})
+    else:
+        out(kb.say("collector.written", options.lang, path=path))
     return OK

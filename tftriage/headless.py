@@ -6,6 +6,7 @@ Progress and complaints go to standard error.
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ from tftriage.knowledge import Knowledge, load
 from tftriage.plain import escaped, one_line, plain
 from tftriage.probes import PROBES
 from tftriage.reading import Unreadable, read_input
-from tftriage.requests import Target
+from tftriage.requests import SLOW, Target, facts_wanted
 from tftriage.session import Arrived, Listener, Progress, Session, unheard
 from tftriage.sources import CaseSource, LiveSource
 from tftriage.walk import Ask, WalkError
@@ -92,10 +93,25 @@ def session_of(options: Namespace, text: str, kb: Knowledge) -> Session:
         python=options.python, module=options.module, cwd=options.cwd, kernel=options.kernel,
         fresh=options.fresh, search=tuple(options.search),
     )  # fmt: skip
-    session = Session(kb, LiveSource(), target, text)
+    session = Session(kb, source_of(options, kb), target, text)
     if target.python is None:
         _choose_target(session, options)
     return session
+
+
+def source_of(options: Namespace, kb: Knowledge) -> LiveSource:
+    """This machine, or the one of ``--ssh``. Raises ``Stop`` when it cannot be reached."""
+    host = getattr(options, "ssh", None)
+    if not host:
+        return LiveSource()
+    from tftriage import remote
+
+    complain(kb.say("remote.connecting", options.lang, host=one_line(host)))
+    try:
+        return remote.connect(host, options.ssh_python)
+    except remote.Unreachable as error:
+        reason = one_line(str(error))
+        raise Stop(BLIND, kb.say("remote.unreachable", options.lang, host=one_line(host), reason=reason)) from error
 
 
 def _choose_target(session: Session, options: Namespace) -> None:
@@ -146,7 +162,7 @@ def diagnose(options: Namespace) -> int:
         status = walk(session, options)
         report_diagnosis(session, options)
         if options.save:
-            save_case(session, Path(options.save), options.lang)
+            save_case(session, Path(options.save), options.lang, remote=options.ssh)
         return status
     finally:
         session.close()
@@ -236,10 +252,6 @@ def diagnosis_json(session: Session, lang: str) -> dict[str, Any]:
 
 
 # --- doctor ------------------------------------------------------------------------------------------------
-
-# On request: seconds of sampling, a kernel start, a minute of computing.
-SLOW = {"usage.sample", "usage.workload", "jupyter.import", "names.ascii_import"}
-
 
 def doctor(options: Namespace) -> int:
     """``tftriage doctor``: every probe, what is wrong first."""
@@ -333,12 +345,13 @@ def new_file(what: str, ending: str) -> Path:
     return next(path for path in names if not path.exists())
 
 
-def save_case(session: Session, path: Path, lang: str, redact: bool = True) -> None:
-    """Write the session as a case. Raises ``Stop`` when the file cannot be written."""
+def save_case(session: Session, path: Path, lang: str, redact: bool = True, remote: str | None = None) -> None:
+    """Write the session as a case; ``remote`` is the ``--ssh`` it came from. Raises ``Stop`` when it cannot."""
     from datetime import datetime, timezone
 
     case = cases.of_session(session, datetime.now(timezone.utc).isoformat(timespec="seconds"))
     users, hosts = cases.own_names(session)
+    hosts += [part for part in re.split(r"[@:/]", remote or "") if len(part) > 2]
     write_case(case, path, session.knowledge, lang, redact, users, hosts)
 
 
@@ -360,14 +373,13 @@ def collect(options: Namespace) -> int:
     kb = load()
     session = session_of(options, text_of(options), kb)
     try:
-        names = dict.fromkeys(name for probe in PROBES.values() for name in probe.needs if name not in SLOW)
-        session.observe([*names, "system.user", "system.locale", "system.memory"], progress(options))
+        session.observe(facts_wanted(), progress(options))
         symptom = options.symptom or session.best_match()
         if symptom is not None:
             session.begin(symptom)
             session.advance(progress(options))
         path = Path(options.output)
-        save_case(session, path, options.lang, redact=not options.no_redact)
+        save_case(session, path, options.lang, redact=not options.no_redact, remote=options.ssh)
         if options.json:
             out_json({"case": str(path), "facts": len(session.facts)})
         else:

@@ -95,8 +95,8 @@ def carry_out(
     session: Session, planned: Plan, journal: Journal, on_step: Callable[[StepResult], None] | None = None
 ) -> Applied:
     """Apply a plan, journalled. A recorded case has nothing to change: ``Refused``."""
-    if not session.source.live:
-        raise Refused("fix.recorded-case")
+    if not session.source.live or session.source.elsewhere:
+        raise Refused("fix.other-machine" if session.source.live else "fix.recorded-case")
     if elevation.needed(planned):
         applied = elevation.carry_out(planned, journal)
         for result in applied.results:

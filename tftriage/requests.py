@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from tftriage.facts import Facts
+from tftriage.probes import PROBES
 from tftriage.tables import Tables
 
 PREREQUISITES: dict[str, tuple[str, ...]] = {
@@ -27,6 +28,9 @@ FOR_FIXES = (
     "system.os", "system.user", "target.interpreter", "target.packages", "tf.package",
     "env.process", "env.path", "env.user", "env.machine", "jupyter.kernels", "jupyter.server", "cuda.toolkits",
 )  # fmt: skip
+# On request: seconds of sampling, a minute of computing, a kernel start.
+SLOW = frozenset(["usage.sample", "usage.workload", "jupyter.import", "names.ascii_import"])
+ALSO = ("system.user", "system.locale", "system.memory", "system.cpu", "pythons.list")
 SYSTEMS = {"Windows": "Windows", "Linux": "Linux"}
 
 
@@ -106,3 +110,9 @@ def roots(target: Target, facts: Facts, tables: Tables) -> list[str]:
     native = package.get("main_native") if target.module == "tensorflow" else package.get("module_file")
     first = [native] if native and native.lower().endswith((".pyd", ".dll", ".so")) else []
     return first + libraries(target, facts, tables)
+
+
+def facts_wanted() -> list[str]:
+    """What a case holds: whatever any probe reads, but for what takes long, and the machine's own description."""
+    names = dict.fromkeys(name for probe in PROBES.values() for name in probe.needs)
+    return [name for name in [*names, *ALSO] if name not in SLOW and name not in GIVEN]

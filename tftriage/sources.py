@@ -28,6 +28,7 @@ class FactSource(Protocol):
     """Answers requests for facts, each as it arrives. A fact that it cannot know does not come at all."""
 
     live: bool
+    elsewhere: bool  # another machine: what is changed here is not changed there
 
     def collect(self, requests: Sequence[Request]) -> Iterator[Fact]:
         """One fact per request, in the order in which they become known."""
@@ -42,6 +43,7 @@ class CaseSource:
     """Recorded facts. A fact that is not in the case is unknown, never taken from the reader's machine."""
 
     live = False
+    elsewhere = False
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -63,9 +65,11 @@ class LiveSource:
     """
 
     live = True
+    elsewhere = False
 
-    def __init__(self, command: Sequence[str] | None = None) -> None:
+    def __init__(self, command: Sequence[str] | None = None, first: bytes = b"") -> None:
         self.command = list(command or (sys.executable, "-m", "tftriage.collect"))
+        self.first = first  # what the process has to be told before any request
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: queue.Queue[bytes | None] = queue.Queue()
 
@@ -123,6 +127,10 @@ class LiveSource:
                 self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
             threading.Thread(target=_pump, args=(self._process, self._lines), daemon=True).start()
+            if self.first:
+                assert self._process.stdin is not None
+                with contextlib.suppress(OSError):  # it is gone already: the first request will say so
+                    self._process.stdin.write(self.first)
         return self._process
 
     def _lost(self, owed: dict[str, dict[str, Any]], process: subprocess.Popen[bytes]) -> Iterator[Fact]:

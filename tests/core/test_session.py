@@ -104,6 +104,7 @@ def test_forget_keeps_what_the_person_gave() -> None:
 
 class Live(CaseSource):
     live = True
+    elsewhere = False
 
 
 @pytest.mark.parametrize("kind", ["gone", "not-python", "not-executable", "too-old"])

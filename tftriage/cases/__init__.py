@@ -36,16 +36,19 @@ def of_session(session: Session, created: str) -> Case:
 
 
 def replay(case: Case, knowledge: Knowledge) -> Session:
-    """A session on the recorded facts, walked as it was walked on the machine.
+    """A session on the recorded facts, walked as it was walked on the machine; one without a walk is walked now.
 
     Raises ``CaseError`` when the recorded walk does not fit the knowledge base.
     """
     facts = Facts(case.facts)
     session = Session(knowledge, CaseSource(facts), case.target, case.text, facts)
-    if case.symptom is None:
+    symptom = case.symptom or session.best_match()
+    if symptom is None and "tf.import" in facts and not case.text:
+        symptom = session.reproduce()  # the packed collector looks and does not judge
+    if symptom is None:
         return session
     try:
-        session.begin(case.symptom)
+        session.begin(symptom)
     except KeyError as error:
         raise CaseError(f"no symptom {case.symptom!r} is known; was the case made by another version?") from error
     session.advance()

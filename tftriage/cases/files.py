@@ -19,7 +19,9 @@ MAX_DEPTH = 64
 MAX_NODES = 400_000  # the largest real case has 9,000
 MAX_STRING = 8 * 1024 * 1024  # bytes of one string; a collector keeps 512 K characters of a log
 MAX_NUMBER = 40  # digits: beyond that a number is an attack on whoever converts it
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{,]|[\]}]|[-+.\deE]+', re.S)
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.S)
+_LONG_NUMBER = re.compile(rb"[-+.\deE]{%d,}" % (MAX_NUMBER + 1))
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def read(path: Path) -> Case:
@@ -46,6 +48,8 @@ def decode(data: bytes, name: str = "case") -> Case:
         json.loads(data, object_pairs_hook=_once)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CaseError(f"{name}: not a tftriage case ({error})") from error
+    if not (case.facts or case.text) and b'"tftriage-case"' not in data:
+        raise CaseError(f"{name}: not a tftriage case (it neither says so nor holds a fact)")
     if case.schema > SCHEMA:
         raise CaseError(f"{name}: made by a newer tftriage (schema {case.schema}); update tftriage to open it")
     names = [fact.name for fact in case.facts]
@@ -56,23 +60,18 @@ def decode(data: bytes, name: str = "case") -> Case:
 
 def _check_bounds(data: bytes, name: str) -> None:
     """Refuse what would cost too much before any parser builds it: deep nesting, many values, huge strings."""
-    depth = nodes = 0
-    for token in _TOKEN.finditer(data):
-        first = token.group()[:1]
-        if first == b'"':
-            if token.end() - token.start() > MAX_STRING:
-                raise CaseError(f"{name}: a text in it is larger than {MAX_STRING // 2**20} MB; this is no case")
-        elif first in b"]}":
-            depth -= 1
-        elif first in b"[{,":
-            nodes += 1
-            depth += first != b","
-            if depth > MAX_DEPTH:
-                raise CaseError(f"{name}: nested too deeply; this is no case")
-            if nodes > MAX_NODES:
-                raise CaseError(f"{name}: too many values; this is no case")
-        elif token.end() - token.start() > MAX_NUMBER:
-            raise CaseError(f"{name}: a number in it has too many digits; this is no case")
+    if len(data) > MAX_STRING and any(one.end() - one.start() > MAX_STRING for one in _STRING.finditer(data)):
+        raise CaseError(f"{name}: a text in it is larger than {MAX_STRING // 2**20} MB; this is no case")
+    structure = _STRING.sub(b"", data)
+    if sum(map(structure.count, (b",", b"[", b"{"))) > MAX_NODES:
+        raise CaseError(f"{name}: too many values; this is no case")
+    if _LONG_NUMBER.search(structure):
+        raise CaseError(f"{name}: a number in it has too many digits; this is no case")
+    depth = 0
+    for bracket in structure.translate(None, _NO_BRACKETS):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > MAX_DEPTH:
+            raise CaseError(f"{name}: nested too deeply; this is no case")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -85,7 +84,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def write(case: Case, path: Path) -> None:
     """Write a case whole or not at all (a full disk leaves the old file). Raises ``OSError``."""
-    data = msgspec.json.format(msgspec.json.encode(case), indent=1)
+    stated = {"format": case.format, "schema": case.schema, "tool": case.tool}  # a default is stated, too
+    data = msgspec.json.format(msgspec.json.encode({**stated, **msgspec.to_builtins(case)}), indent=1)
     handle, partial = tempfile.mkstemp(dir=path.parent or Path(), prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -34,7 +34,7 @@ def redact(case: Case, key: bytes | None = None, users: Iterable[str] = (), host
 
 def own_names(session: Session) -> tuple[list[str], list[str]]:
     """This machine's names for its user and itself, when the session looks at it: to be taken out everywhere."""
-    if not session.source.live:
+    if not session.source.live or session.source.elsewhere:
         return [], []
     import getpass
     import socket

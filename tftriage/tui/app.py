@@ -15,12 +15,11 @@ from textual.binding import BindingType
 
 from tftriage import cases, choose, headless, recent
 from tftriage.facts import Facts
-from tftriage.headless import USAGE, Stop, text_of
+from tftriage.headless import USAGE, Stop, source_of, text_of
 from tftriage.knowledge import Knowledge, load
 from tftriage.plain import plain
 from tftriage.requests import Target
 from tftriage.session import Session
-from tftriage.sources import LiveSource
 from tftriage.tui import glyphs, pasting
 from tftriage.tui.base import Choices, TriageScreen
 from tftriage.tui.burst import Bursts
@@ -141,7 +140,7 @@ def triage(options: Namespace) -> int:
         python=options.python, module=options.module, cwd=options.cwd, kernel=options.kernel,
         fresh=options.fresh, search=tuple(options.search),
     )  # fmt: skip
-    return _run(_app(Session(kb, LiveSource(), target, plain(text)), options))
+    return _run(_app(Session(kb, source_of(options, kb), target, plain(text)), options))
 
 
 def open_case(options: Namespace) -> int:

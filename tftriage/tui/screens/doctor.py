@@ -9,9 +9,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Static
 
-from tftriage.headless import SLOW
 from tftriage.probes import PROBES
 from tftriage.probes.base import Finding
+from tftriage.requests import SLOW
 from tftriage.session import Arrived, Progress
 from tftriage.tui.base import Scroll, TriageScreen
 from tftriage.tui.commands import ALL, BACK, CAUSE, DLLS, DOCTOR, EVERYWHERE, SAVE, Command, bindings

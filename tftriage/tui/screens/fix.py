@@ -77,13 +77,19 @@ class FixScreen(TriageScreen):
         now = self.say("doctor.line", what=self.say("fix.phase-" + phase))
         return f"{now}{self.words(self.triage.kb.fixes[self.plan.fix].title)}"
 
+    @property
+    def applies_here(self) -> bool:
+        """Whether the fault is on this machine, and not in a case or behind ssh."""
+        source = self.triage.session.source
+        return source.live and not source.elsewhere
+
     def commands(self) -> tuple[Command, ...]:
         """Only what can be done now."""
         result = self.verified.result if self.verified else "cured"
         words = {"next-cause": "next_cause", "not-cured": "other_fix"}.get(result, "close")
         go_on = GO_ON if self.verified and self.verified.asks else GO_ON._replace(words=words)
         take_back = (UNDO,) if self.can_undo else ()
-        preview = (APPLY, NO, COPY, BACK) if self.triage.session.source.live else (COPY, BACK)
+        preview = (APPLY, NO, COPY, BACK) if self.applies_here else (COPY, BACK)
         by_phase: dict[str, tuple[Command, ...]] = {
             "preview": preview,
             "verifying": (BACK._replace(words="stop"),),
@@ -113,7 +119,7 @@ class FixScreen(TriageScreen):
         self._outcome(page)
         self.query_one("#lines", Static).update(page.text)
         status = self.page()
-        live = self.triage.session.source.live
+        live = self.applies_here
         asked = self.say("fix.ask" if live else "fix.recorded") if self.phase == "preview" else ""
         status.add(self.notice or asked, "bold")
         self.query_one("#status", Static).update(status.text)
@@ -169,7 +175,7 @@ class FixScreen(TriageScreen):
 
     def action_apply(self) -> None:
         """Yes. Counts only when it stands alone."""
-        if self.phase == "preview" and self.triage.session.source.live:
+        if self.phase == "preview" and self.applies_here:
             self.deliberately(self._apply)
 
     def _apply(self) -> None:
