@@ -23,7 +23,8 @@ from tftriage.knowledge import load
 from tftriage.requests import Target
 from tftriage.session import Session
 from tftriage.sources import CaseSource, FactSource, LiveSource, Request
-from tftriage.tui.app import DEMOS, TriageApp
+from tftriage.tui.app import TriageApp
+from tftriage.tui.demos import DEMOS
 
 KB = load()
 

@@ -146,7 +146,7 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     opened = verb("open", "tui.app:open_case", "open a recorded case on the screen", screen)
     opened.add_argument("case", metavar="CASE")
     about_demo = "the screen on a recorded case: no GPU, no Windows, no TensorFlow needed"
-    demo = verb("demo", "tui.app:demo", about_demo, screen)
+    demo = verb("demo", "tui.demos:demo", about_demo, screen)
     demo.add_argument("name", nargs="?", metavar="NAME")
     demo.add_argument("--list", action="store_true", help="list the recorded cases")
 

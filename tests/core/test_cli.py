@@ -126,7 +126,7 @@ def test_kb_check_is_clean() -> None:
     "verb",
     [
         ["match", "-", "--json"], ["doctor", "--list"], ["diagnose", "--case", CASE], ["fix", "list"], ["journal"],
-        ["kb", "show"], ["undo"], ["dlls", "no-such-file"], ["--version"],
+        ["demo", "--list"], ["kb", "show"], ["undo"], ["dlls", "no-such-file"], ["--version"],
     ],
     ids=lambda verb: verb[0],
 )  # fmt: skip

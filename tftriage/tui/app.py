@@ -28,8 +28,6 @@ from tftriage.tui.commands import LANGUAGE, QUIT, bindings
 from tftriage.tui.pasting import Typed
 from tftriage.tui.screens.start import StartScreen
 
-DEMOS = Path(__file__).resolve().parent.parent / "demos"
-
 
 class TriageApp(CellDiffApp[int]):
     """``busy`` is held by the one thread that works with the session; ``leaving`` tells it that the screen is gone."""
@@ -123,7 +121,7 @@ def triage(options: Namespace) -> int:
     text = text_of(options) if options.file else ""
     kb = load()
     if options.case:
-        return _show_case(options.case, options)
+        return show_case(options.case, options)
     target = Target(
         python=options.python, module=options.module, cwd=options.cwd, kernel=options.kernel,
         fresh=options.fresh, search=tuple(options.search),
@@ -133,24 +131,11 @@ def triage(options: Namespace) -> int:
 
 def open_case(options: Namespace) -> int:
     """``tftriage open CASE``."""
-    return _show_case(options.case, options)
+    return show_case(options.case, options)
 
 
-def demo(options: Namespace) -> int:
-    """``tftriage demo [NAME]``: a recorded case; ``--list`` names them."""
-    found = {path.stem: path for path in sorted(DEMOS.glob("*.json"))}
-    if options.list:
-        for name, path in found.items():
-            title = cases.read(path).title.get(options.lang, "")
-            print(f"{name:<24} {title}")
-        return 0
-    name = options.name or next(iter(found), "")
-    if name not in found:
-        raise Stop(USAGE, load().say("error.no-such-demo", options.lang, names=", ".join(found)))
-    return _show_case(str(found[name]), options)
-
-
-def _show_case(path: str, options: Namespace) -> int:
+def show_case(path: str, options: Namespace) -> int:
+    """The screen on a recorded case."""
     kb = load()
     try:
         case = cases.read(Path(path))
