@@ -65,7 +65,7 @@ def _without_screen(options: argparse.Namespace) -> str:
     plain = options.plain or os.environ.get("TERM") == "dumb"
     if run == "tui.app:monitor":
         return "monitoring:monitor" if plain or options.json or not sys.stdout.isatty() else run
-    return run.replace("tui.app:", "plainwalk:") if plain else run
+    return run.replace("tui.app:", "plainwalk:").replace("tui.demos:", "plainwalk:") if plain else run
 
 
 def _load(name: str) -> Command:
@@ -195,7 +195,7 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     opened = verb("open", "tui.app:open_case", "open a recorded case on the screen", screen)
     opened.add_argument("case", metavar="CASE")
     about_demo = "the screen on a recorded case: no GPU, no Windows, no TensorFlow needed"
-    demo = verb("demo", "tui.app:demo", about_demo, screen)
+    demo = verb("demo", "tui.demos:demo", about_demo, screen)
     demo.add_argument("name", nargs="?", metavar="NAME")
     demo.add_argument("--list", action="store_true", help="list the recorded cases")
 

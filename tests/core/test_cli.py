@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+CASE = str(Path(__file__).parents[2] / "tftriage" / "demos" / "protobuf.json")
 MODULE = "_pywrap_tensorflow_internal"
 ERROR = f"ImportError: DLL load failed while importing {MODULE}: The specified module could not be found.\n"
 
@@ -124,7 +125,20 @@ def test_kb_check_is_clean() -> None:
     assert ran.returncode == 0
 
 
-def test_a_verb_never_imports_textual() -> None:
-    code = "import sys; from tftriage.cli import main; main(['match', '-', '--json']); print('textual' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", code], input=ERROR.encode(), capture_output=True, timeout=60)
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["match", "-", "--json"], ["doctor", "--list"], ["diagnose", "--case", CASE], ["fix", "list"], ["journal"],
+        ["demo", "--list"], ["kb", "show"], ["undo"], ["dlls", "no-such-file"], ["--version"],
+    ],
+    ids=lambda verb: verb[0],
+)  # fmt: skip
+def test_a_verb_never_imports_textual(verb: list[str], tmp_path: Path) -> None:
+    code = (
+        "import sys\ntry:\n from tftriage.cli import main; main(sys.argv[1:])\n"
+        "except SystemExit: pass\nprint('textual' in sys.modules)"
+    )
+    env = {**os.environ, "TFTRIAGE_STATE": str(tmp_path)}
+    command = [sys.executable, "-c", code, *verb]
+    ran = subprocess.run(command, input=ERROR.encode(), capture_output=True, timeout=60, env=env)
     assert ran.stdout.split()[-1] == b"False"

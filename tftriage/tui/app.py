@@ -13,7 +13,7 @@ import msgspec
 from textual import events
 from textual.binding import BindingType
 
-from tftriage import cases, choose, headless, recent
+from tftriage import cases, choose, recent
 from tftriage.facts import Facts
 from tftriage.headless import USAGE, Stop, source_of, text_of
 from tftriage.knowledge import Knowledge, load
@@ -135,7 +135,7 @@ def triage(options: Namespace) -> int:
     text = text_of(options) if options.file else ""
     kb = load()
     if options.case:
-        return _show_case(options.case, options)
+        return show_case(options.case, options)
     target = Target(
         python=options.python, module=options.module, cwd=options.cwd, kernel=options.kernel,
         fresh=options.fresh, search=tuple(options.search),
@@ -146,13 +146,7 @@ def triage(options: Namespace) -> int:
 def open_case(options: Namespace) -> int:
     """``tftriage open CASE``."""
     recent.remember(Path(options.case))
-    return _show_case(options.case, options)
-
-
-def demo(options: Namespace) -> int:
-    """``tftriage demo [NAME]``: a recorded case; ``--list`` names them."""
-    found = headless.demo(options)
-    return 0 if found is None else _show_case(str(found), options)
+    return show_case(options.case, options)
 
 
 def monitor(options: Namespace) -> int:
@@ -165,7 +159,8 @@ def monitor(options: Namespace) -> int:
     return _run(app)
 
 
-def _show_case(path: str, options: Namespace) -> int:
+def show_case(path: str, options: Namespace) -> int:
+    """The screen on a recorded case."""
     kb = load()
     try:
         case = cases.read(Path(path))
