@@ -33,7 +33,7 @@ def session_of(options: Namespace, kb: Knowledge) -> Session:
 
 def look(session: Session, seconds: float) -> Fact:
     """One sample of ``seconds`` (a case: the recorded one); the cards' temperature and the like are read anew."""
-    session.observe(("system.os",))
+    session.observe(("system.os", "system.user"))  # the user's name, to leave it out of a case that is saved
     asked: list[tuple[str, dict[str, Any]]] = [("usage.sample", {"seconds": seconds}), ("gpu.devices", {})]
     found = {fact.name: fact for fact in session.source.collect(asked)}
     if "gpu.devices" in found:

@@ -21,6 +21,14 @@ async def every_screen(pilot: Pilot[int], lang: str) -> list[str]:
         (["h"], KB.say("help.heading", lang)),
         (["b", "b", "b", "b"], KB.say("start.looks-like", lang)),
         (["d"], KB.say("doctor.heading", lang)),
+        (["d"], KB.say("dlls.heading", lang)),
+        (["w"], KB.say("dlls.try", lang)[:10]),
+        (["b", "b", "slash"], KB.say("search.heading", lang)),
+        (["escape", "colon"], KB.say("palette.here", lang)),
+        (["escape", "v"], KB.say("tour.1.title", lang)),
+        (["b", "m"], KB.say("monitor.none-why", lang)[:10]),
+        (["b", "enter"], KB.say("walk.enter-diagnosis", lang)),
+        (["x"], KB.say("report.text", lang)),
     ):
         await press(pilot, *keys)
         seen.append(await wait_for(pilot, words))

@@ -61,7 +61,8 @@ class PaletteScreen(PickerScreen):
             fitting = [one for one in commands if self._fits(one, query)]
             made += [Line("", self.say(heading))] if fitting else []
             for one in fitting:
-                label = self.say("doctor.line", what=self.say(one.message)) + self.say(one.message + ".help")
+                name = "palette.language" if one == LANGUAGE else one.message  # its label is in the other language
+                label = self.say("doctor.line", what=self.say(name)) + self.say(one.message + ".help")
                 made.append(Line(f"{number} {one.action} {one.message}", label, one.shown))
         return made
 
