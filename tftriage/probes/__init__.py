@@ -9,17 +9,20 @@ from tftriage.probes import (
     jupyter,
     libraries,
     logs,
+    named,
     names,
     packages,
     search,
+    shadow,
     spelling,
     starting,
     usage,
+    wording,
 )
 from tftriage.probes.base import PROBES, Evidence, Finding, Probe
 
 __all__ = [
     "PROBES", "Evidence", "Finding", "Probe",
-    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "logs", "names", "packages", "search",
-    "spelling", "starting", "usage",
+    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "logs", "named", "names", "packages",
+    "search", "shadow", "spelling", "starting", "usage", "wording",
 ]  # fmt: skip
