@@ -18,6 +18,7 @@ import msgspec
 from tftriage import cases, choose, show
 from tftriage.facts import Facts
 from tftriage.knowledge import Knowledge, load
+from tftriage.likely import likely
 from tftriage.plain import escaped, one_line, plain
 from tftriage.probes import PROBES
 from tftriage.reading import Unreadable, read_input
@@ -220,6 +221,8 @@ def report_diagnosis(session: Session, options: Namespace) -> None:
     if isinstance(request, Ask):
         node = kb.nodes[request.node]
         out(f"\n{node.ask[lang]}\n{node.by_hand[lang]}")
+        if causes := show.likely_text(session, lang):
+            out(causes)
         for choice in request.choices:
             out(f"  --answer {request.node}={choice}   {node.choices[choice][lang]}")
 
@@ -235,6 +238,7 @@ def diagnosis_json(session: Session, lang: str) -> dict[str, Any]:
             "node": session.request.node,
             "choices": list(session.request.choices),
             "reason": session.request.reason,
+            "likely": list(likely(kb, walk)) if walk else [],
         }
     elif walk is None and session.text:
         asks = {"node": "symptom", "choices": [s.id for s in kb.symptoms if s.complaint], "reason": "unrecognised"}

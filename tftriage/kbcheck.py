@@ -124,6 +124,9 @@ def _nodes(kb: Knowledge, probes: Mapping[str, Probe]) -> list[str]:
             whole = absolute(target, name)
             if whole != ASK and not _exists(kb, whole):
                 found.append(f"node {name}: {answer} leads to {whole}, which does not exist")
+        found += [f"node {name}: likely {d}, which does not exist" for d in node.likely if d not in kb.diagnoses]
+        if node.likely or node.sources:
+            found += _sourced(f"node {name}", node.sources)
         if node.probe is None and all(target == ASK for target in node.answers.values()):
             found.append(f"node {name}: a dead end")
     return found

@@ -37,7 +37,11 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
-    """One question of a tree. ``probe`` answers it, or (``None``) the person."""
+    """One question of a tree. ``probe`` answers it, or (``None``) the person.
+
+    ``likely`` are the causes that mostly stand behind it when nothing could be seen, the commonest first;
+    ``sources`` say why we think so.
+    """
 
     ask: Text
     why: Text
@@ -45,6 +49,8 @@ class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     probe: str | None = None
     choices: dict[str, Text] = {}
     answers: dict[str, str] = {}
+    likely: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
 
 
 class Diagnosis(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

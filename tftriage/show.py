@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tftriage.knowledge import Diagnosis, Knowledge, fill
+from tftriage.likely import likely
 from tftriage.plain import one_line, plain
 from tftriage.probes.base import Evidence, Finding
 from tftriage.session import Session
@@ -70,6 +71,13 @@ def walk_text(session: Session, lang: str) -> str:
     if diagnosis is not None:
         lines += ["", *diagnosis_text(session, diagnosis, lang)]
     return plain("\n".join(lines))
+
+
+def likely_text(session: Session, lang: str) -> str:
+    """The causes that mostly stand behind the question that waits, as one sentence; empty where none is known."""
+    kb, walk = session.knowledge, session.walk
+    titles = [kb.diagnoses[name].title[lang] for name in (likely(kb, walk) if walk else ())]
+    return kb.say("ask.likely", lang, causes=kb.say("list.separator", lang).join(titles)) if titles else ""
 
 
 def diagnosis_text(session: Session, diagnosis: Diagnosis, lang: str) -> list[str]:

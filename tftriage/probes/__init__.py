@@ -11,21 +11,25 @@ from tftriage.probes import (
     loaded,
     logs,
     metadata,
+    named,
     names,
     owner,
     packages,
     running,
     search,
+    shadow,
     spelling,
     starting,
     usage,
     windows,
+    wording,
     workload,
 )
 from tftriage.probes.base import PROBES, Evidence, Finding, Probe
 
 __all__ = [
     "PROBES", "Evidence", "Finding", "Probe",
-    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "loaded", "logs", "metadata", "names",
-    "owner", "packages", "running", "search", "spelling", "starting", "usage", "windows", "workload",
+    "context", "cpu", "cudnn", "gpu", "imports", "jupyter", "libraries", "loaded", "logs", "metadata", "named",
+    "names", "owner", "packages", "running", "search", "shadow", "spelling", "starting", "usage", "windows",
+    "wording", "workload",
 ]  # fmt: skip

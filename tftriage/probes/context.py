@@ -260,13 +260,15 @@ def reproduce(facts: Facts, tables: Tables) -> Finding:
 
 # Names under which only CPU builds were published for Windows or Linux (measured: is_cuda_build = False).
 CPU_DISTRIBUTIONS = frozenset({"tensorflow-cpu", "tensorflow-intel", "intel-tensorflow", "tensorflow-macos"})
+# conda's plan of an update: the build's name says gpu before the arrow and something else behind it.
+_EXCHANGED = re.compile(r"^\s*_?t(?:ensor)?flow\S*:? .*gpu\S* *--> *(?!\S*gpu)\S.*$", re.MULTILINE)
 NATIVE_WINDOWS_END = "2.11"  # the first version without a GPU build for native Windows (TensorFlow's install page)
 
 
 @probe(
     "build_gpu",
-    answers=("gpu-build", "cpu-only", "native-windows-2.11plus"),
-    needs=("tf.package", "tf.gpus", "system.os"),
+    answers=("gpu-build", "cpu-only", "native-windows-2.11plus", "exchanged"),
+    needs=("tf.package", "tf.gpus", "system.os", "paste.text"),
     fills=("tf_version", "distribution"),
 )
 def build_gpu(facts: Facts, tables: Tables) -> Finding:
@@ -289,6 +291,10 @@ def build_gpu(facts: Facts, tables: Tables) -> Finding:
     if built is not None:
         answer = "gpu-build" if built else "cpu-only"
         return Finding(answer, (Evidence(f"build_gpu.says-{answer}", values, "ok" if built else "bad"),), values)
+    plan = _EXCHANGED.search(pasted(facts))
+    if plan is not None:  # conda's package tensorflow-gpu is an empty name, so the names below would not tell
+        line = " ".join(plan[0].split())
+        return Finding("exchanged", (Evidence("build_gpu.exchanged", {"line": line}, "bad"),), values)
     if not package:
         return unknown(facts, "tf.package", "tf.gpus")
     verdicts = {_distribution_gpu(d, package, facts) for d in distributions}

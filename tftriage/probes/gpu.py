@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
+
 from tftriage.facts import Facts
 from tftriage.probes.base import Evidence, Finding, probe, unknown
 from tftriage.probes.context import hides
@@ -169,6 +171,8 @@ def _driver_missing(facts: Facts, values: dict[str, str], code: int | None) -> F
     if not (gone or broken or stopped):
         if insufficient := first(events(pasted(facts)), "insufficient"):
             return _state("driver-too-old", "driver_state.tf-insufficient", values, error=insufficient.shown)
+        if code is None and (worked := first(events(pasted(facts)), "found", "added", "created", "capability")):
+            return _state("ok", "driver_state.pasted-found", values, line=worked.shown)
         if code is None:
             return unknown(facts, "gpu.driver", "gpu.devices")
         failed = _state("unknown", "driver_state.cu-failed", values, error=error)
@@ -223,6 +227,8 @@ def card_fits(facts: Facts, tables: Tables) -> Finding:
         return said
     build = build_of(facts, tables)
     cards = _cards(facts, tables, seen)
+    told = () if cards else (Evidence("card_fits.pasted"),)
+    cards = cards or _cards(facts, tables, events(pasted(facts)))
     if not cards:
         return unknown(facts, "gpu.devices", "gpu.driver", "tf.gpus")
     known = [(name, capability) for name, capability in cards if parse(capability)]
@@ -235,15 +241,16 @@ def card_fits(facts: Facts, tables: Tables) -> Finding:
         reason = f"tf.package: which cards TensorFlow {version or '?'} has code for is not in the tables"
         return Finding("unknown", (Evidence("card_fits.build-unknown", shown),), shown, reason)
     judged = [_judge(name, capability, build, version) for name, capability in known]
-    return min(judged, key=lambda finding: _RANK.index(finding.answer))
+    best = min(judged, key=lambda finding: _RANK.index(finding.answer))
+    return msgspec.structs.replace(best, evidence=(*best.evidence, *told))
 
 
 def _said(seen: tuple[Event, ...], version: str) -> Finding | None:
     """What TensorFlow itself said about the card, when it made no device."""
     name, capability = card(seen)
     values = {"gpu": name, "capability": capability, "minimum": "", "tf_version": version}
-    if event := first(seen, "jit"):
-        values["capability"] = event.parts["capability"]
+    if event := first(seen, "jit", "bad-ptx"):
+        values["capability"] = event.parts.get("capability") or capability
         return Finding("too-new", (Evidence("card_fits.tf-jit", {"line": event.shown}, "bad"),), values)
     if event := first(seen, "no-image"):
         return Finding("build-lacks-arch", (Evidence("card_fits.no-image", {"line": event.shown}, "bad"),), values)

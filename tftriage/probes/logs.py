@@ -96,6 +96,7 @@ WORDINGS: tuple[Wording, ...] = (
         "cuinit",
         r"failed call to cuInit: *(?:INTERNAL: CUDA error: Failed call to cuInit: *)?(?P<error>[^\n]*)",
     ),
+    Wording("cuinit", r"Call to cuInit results in (?P<error>[^\n]*)"),  # the same call, made by Numba
     Wording("skipping", r"Cannot dlopen some GPU libraries|Skipping registering GPU devices", "1.14", None),
     # 1.14 "dlopen", 1.15 to 2.10 "load"; a debug line later, so that 2.15 and newer name no library at all.
     Wording("missing", r"Could not (?:load dynamic|dlopen) library '(?P<library>[^']+)'", "1.14", "2.14"),
@@ -103,12 +104,27 @@ WORDINGS: tuple[Wording, ...] = (
     # The stub of libcudart prints this, whatever the driver does (measured with a driver and no runtime).
     Wording("stub", r"Could not find cuda drivers on your machine", "2.12", None),
     Wording("stub", r"Error loading CUDA libraries\. GPU will not be used"),
-    Wording("insufficient", r"driver version is insufficient for CUDA runtime version|cudaErrorInsufficientDriver"),
+    # PTX of a newer CUDA than the driver knows is refused with the second name (CUDA driver API, error 222).
+    Wording(
+        "insufficient",
+        r"driver version is insufficient for CUDA runtime version|cudaErrorInsufficientDriver|"
+        r"CUDA_ERROR_UNSUPPORTED_PTX_VERSION|compiled with an unsupported toolchain",
+    ),
     Wording("mismatch", r"kernel version \S+ does not match DSO version|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
     Wording(
         "jit",
         r"not built with CUDA kernel binaries compatible with compute capability (?P<capability>\d+\.\d+)",
     ),
+    # Code that was translated for a card this build knows; a newer one refuses it (seen with RTX 50xx, 2.16 to 2.20).
+    Wording("bad-ptx", r"CUDA_ERROR_INVALID_PTX"),
+    # Keras' own check before several GPUs are used.
+    Wording(
+        "short",
+        r"we expect the following devices to be available: \[[^\]]*\]\. *"
+        r"However this machine only has: *\[(?P<have>[^\]]*)\]",
+    ),
+    # TensorFlow 2.0 links cudart statically; a part of it then asks another copy for a function that it lacks.
+    Wording("symbol", r"cuda\w+ symbol not found"),
     Wording("no-image", r"no kernel image is available|device kernel image is invalid"),
     Wording(
         "device",
@@ -233,6 +249,8 @@ def card(seen: tuple[Event, ...]) -> tuple[str, str]:
         "ignored-core-count",
         "executor-invalid",
         "found-then-nothing",
+        "second-missing",
+        "symbol-missing",
         "no-gpu-lines",
     ),
     needs=("tf.gpus", "paste.text", "tf.package", "env.process"),
@@ -297,6 +315,11 @@ def _stage(seen: tuple[Event, ...], check: dict[str, Any], version: str | None) 
         return _finding("dlopen-failed", event, missing=missing)
     if stub:
         return _finding("dlopen-failed", stub, missing="libcudart")
+    short = first(seen, "short")
+    if short and re.search(r"/gpu:\d", short.parts["have"], re.IGNORECASE):
+        return _finding("second-missing", short)
+    if symbol := first(seen, "symbol"):
+        return _finding("symbol-missing", symbol)
     event = failed or first(seen, "added") or first(seen, "found")
     if event is None:
         return None

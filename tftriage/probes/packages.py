@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +18,11 @@ if TYPE_CHECKING:
 _TAG = re.compile(r"(?:\.|-)cp(?:ython-)?(\d)(\d+)")
 _PYTHON_DLL = re.compile(r"^python(\d)(\d+)\.dll$", re.IGNORECASE)
 _LIB = re.compile(r"/python(\d)\.(\d+)/(?:site|dist)-packages/")
-_FRAME = re.compile(r"""(?:File ["']|\()([^"'\n()]*?[\\/]tensorflow\.py)\b""")
 _DISTRIBUTIONS = """
 tensorflow tensorflow-gpu tensorflow-cpu tensorflow-intel tensorflow-rocm tensorflow-macos tensorflow-base
 tf-nightly tf-nightly-gpu tf-nightly-cpu tf-nightly-intel intel-tensorflow
 """
 DISTRIBUTIONS = frozenset(_DISTRIBUTIONS.split())
-# Gone from the newest standard library but still there in the Pythons that old TensorFlow runs on.
-_OLD_STDLIB = frozenset({"imp", "distutils", "asyncore", "asynchat", "smtpd", "formatter", "parser", "symbol"})
 
 
 def _system(facts: Facts) -> str:
@@ -101,6 +97,9 @@ def python_fits(facts: Facts, tables: Tables) -> Finding:
     params = {"python": short, "tf_version": version, "supported": supported}
     if short not in known:
         return Finding("python-unsupported", (Evidence("python.unsupported", params, "bad"),), values)
+    if python.get("bits") is None:
+        reason = "target.interpreter: whether it is a 64-bit Python was not recorded"
+        return Finding(UNKNOWN, (Evidence("python.fits", params, "ok"), Evidence("python.no-bits")), values, reason)
     return Finding("fits", (Evidence("python.fits", params, "ok"),), values)
 
 
@@ -218,6 +217,9 @@ def one_tensorflow(facts: Facts, tables: Tables) -> Finding:
         if absent and facts.ok("target.packages") and not listed:
             return Finding("none", (Evidence("tensorflow.none", {}, "bad"),))
         return unknown(facts, "tf.package")
+    if package.get("distributions") is None and package.get("version"):
+        reason = "tf.package: which package brought it was not recorded"
+        return Finding(UNKNOWN, (Evidence("tensorflow.no-distribution"),), {}, reason)
     found = [d for d in package.get("distributions") or () if normal(d["name"]) in DISTRIBUTIONS]
     names = ", ".join(f"{d['name']} {d['version']}" for d in found)
     values = {"distributions": names or "-"}
@@ -251,40 +253,6 @@ def _contents(found: Sequence[Mapping[str, Any]], installed: Mapping[str, Any]) 
     if len(versions) == 1 and (inner or all((installed.get(name) or {}).get("installer") == "conda" for name in names)):
         return list(found[:1])
     return list(found)
-
-
-@probe(
-    "shadowed",
-    answers=("clear", "tensorflow-file", "package-file", "stdlib-file"),
-    needs=("tf.package", "tf.import"),
-    fills=("file",),
-)
-def shadowed(facts: Facts, tables: Tables) -> Finding:
-    """Whether a file of the user's stands in the way of TensorFlow, of a package it needs or of the library.
-
-    Sample of the traceback: ``File "/home/alice/shadow/tensorflow.py", line 2, in <module>``, after which
-    ``AttributeError: module 'tensorflow' has no attribute '__version__'``.
-    """
-    package: Mapping[str, Any] | None = facts.value("tf.package")
-    tried: Mapping[str, Any] = facts.value("tf.import") or {}
-    frames = _FRAME.findall(f"{tried.get('traceback') or ''}\n{tried.get('error') or ''}")
-    own = [frame for frame in frames if "site-packages" not in frame and "dist-packages" not in frame]
-    listed = [str(path) for path in (package or {}).get("shadow") or ()]
-    if package is None and not own:
-        return unknown(facts, "tf.package")
-    if tried.get("ok"):
-        lines = [Evidence("shadow.harmless", {"file": path}) for path in listed[:1]]
-        return Finding("clear", (*lines, Evidence("shadow.import-works", {}, "ok")))
-    for path in [*own[:1], *listed]:
-        name = re.sub(r"\.pyc?$|[\\/]+$", "", base(path.rstrip("\\/")))
-        kind = "package-file"
-        if name == "tensorflow":
-            kind = "tensorflow-file"
-        elif name in sys.stdlib_module_names or name in _OLD_STDLIB:
-            kind = "stdlib-file"
-        line = Evidence("shadow.file", {"file": path, "module": name}, "bad")
-        return Finding(kind, (line,), {"file": path})
-    return Finding("clear", (Evidence("shadow.clear", {}, "ok"),))
 
 
 # What an error says about which dependency breaks the import, and in which direction.

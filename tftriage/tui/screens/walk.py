@@ -14,6 +14,7 @@ from tftriage.knowledge import Node
 from tftriage.plain import one_line, plain
 from tftriage.probes.base import Evidence, Finding
 from tftriage.session import Arrived, Entered, Judged, Progress
+from tftriage.show import likely_text
 from tftriage.tui.base import Choices, Scroll, TriageScreen
 from tftriage.tui.commands import (
     ALL,
@@ -232,6 +233,7 @@ class WalkScreen(TriageScreen):
                 mark = self.mark("ok" if progress.fact.status == "ok" else "info")
                 page.add(f"{progress.fact.name}  {progress.fact.seconds:.1f} s{note}", mark=mark)
         self._evidence(page, self._finding())
+        self._likely(page)
         if self.hand:
             page.gap()
             page.add(self.say("walk.by-hand"), "bold")
@@ -261,6 +263,14 @@ class WalkScreen(TriageScreen):
             page.add(self.sentence(evidence), mark=self.mark(evidence.level))
         if len(shown) < len(lines):
             page.add(self.say("walk.more", n=len(lines) - len(shown)), "dim", mark=(" ", ""))
+
+    def _likely(self, page: Page) -> None:
+        """What mostly stands behind the question that waits for the person."""
+        session = self.triage.session
+        waits = isinstance(session.request, Ask) and session.request.node == self.node and not self.running
+        if waits and (causes := likely_text(session, self.triage.lang)):
+            page.gap()
+            page.add(causes)
 
     def _answers(self, node: Node) -> list[str]:
         return [answer for answer, target in node.answers.items() if target != "ask" and answer in node.choices]
