@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from class_of_thirty import CAUSES, STUDENTS, hidden, write
 
 from tftriage import cases
