@@ -202,9 +202,18 @@ def read_yaml(path: Path) -> Any:
     """One YAML file; ``KnowledgeError`` with its name and line when it is not well formed."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        """Refuses a key that stands twice: YAML would take the second and say nothing."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+            twice = {str(key) for key in keys if keys.count(key) > 1}
+            if twice:
+                raise yaml.YAMLError(f"twice: {', '.join(sorted(twice))}{node.start_mark}")
+            return super().construct_mapping(node, deep)
+
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise KnowledgeError(f"{path.name}: {error}") from error
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.probes.evidence_words import LINUX, WIN10, run
-from tftriage.facts import Fact
 
 MAC = {**LINUX, "system": "Darwin"}
 LACKS = "AttributeError: module 'tensorflow' has no attribute "
@@ -139,13 +138,3 @@ def test_what_conda_says(text: str, answer: str) -> None:
 )
 def test_what_pip_says(text: str, system: dict[str, Any], answer: str) -> None:
     assert run("pip_says", system__os=system, **({"paste": text} if text else {})).answer == answer
-
-
-def test_an_error_is_of_another_program_only_where_tensorflow_is_nowhere() -> None:
-    words = "Could not load library cudnn_cnn_infer64_8.dll. Error code 126"
-    absent = Fact("tf.package", "absent", note="not-installed")
-    assert run("text_owner", paste=words, tf__package=absent).answer == "other-program"
-    assert run("text_owner", paste=f"tensorflow\n{words}", tf__package=absent).answer == "tensorflow"
-    assert run("text_owner", paste=words, tf__package={"version": "2.10"}).answer == "tensorflow"
-    assert run("text_owner", paste=words).answer == "unknown"
-    assert run("text_owner", tf__package=absent).answer == "unknown"

@@ -6,8 +6,7 @@ import re
 
 from tftriage.facts import Facts
 from tftriage.probes.base import UNKNOWN, Evidence, Finding, probe, unknown
-from tftriage.probes.context import frames
-from tftriage.probes.logs import events, pasted
+from tftriage.probes.logs import pasted
 from tftriage.probes.named import attempts, source
 from tftriage.tables import Tables, parse
 
@@ -224,25 +223,3 @@ def pip_says(facts: Facts, tables: Tables) -> Finding:
     if answer:
         return Finding(answer, (Evidence(f"said.{answer}", params, "bad"), source("paste.text")), params)
     return Finding(UNKNOWN, (Evidence("said.nothing"),), reason="paste.text: pip's lines do not tell why")
-
-
-_OURS = re.compile(r"tensorflow|keras|\btf\.|stream_executor", re.IGNORECASE)
-
-
-@probe("text_owner", answers=("tensorflow", "other-program"), needs=("tf.package", "paste.text"), fills=("module",))
-def text_owner(facts: Facts, tables: Tables) -> Finding:
-    """Whether the error can be TensorFlow's at all: it is not installed here, and the text never speaks of it.
-
-    Sample (Whisper on Windows; cuDNN's own words, which every program with cuDNN prints)::
-
-        Could not load library cudnn_cnn_infer64_8.dll. Error code 126
-        Please make sure cudnn_cnn_infer64_8.dll is in your library path!
-    """
-    text = pasted(facts)
-    if facts.ok("tf.package"):
-        return Finding("tensorflow", (Evidence("said.tensorflow-here", {}, "ok"),))
-    if text and (_OURS.search(text) or events(text) or any(f.package == "tensorflow" for f in frames(text))):
-        return Finding("tensorflow", (Evidence("said.tensorflow-named"), source("paste.text")))
-    if text and "tf.package" in facts and facts["tf.package"].status == "absent":
-        return Finding("other-program", (Evidence("said.tensorflow-nowhere", {}, "bad"),), {"module": "?"})
-    return unknown(facts, "tf.package")
