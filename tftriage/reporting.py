@@ -39,6 +39,15 @@ def command(options: Namespace) -> int:
     return OK
 
 
+def write(session: Session, lang: str, ending: str) -> Path:
+    """The redacted report in a new file of the current folder; Markdown unless ``ending`` is a known one."""
+    ending = ending if ending in pages.FORMATS else "md"
+    path = headless.new_file("report", ending)
+    text = pages.FORMATS[ending](report.of_session(session, lang), session.knowledge)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
 def _session(options: Namespace) -> Session:
     kb = load()
     if options.file is not None:

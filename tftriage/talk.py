@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
-from tftriage import choose, fixing, freetext, headless, mend, pages, report, show
+from tftriage import choose, fixing, freetext, headless, mend, reporting, show
 from tftriage.cases import RedactionError
 from tftriage.facts import Facts
 from tftriage.fixes.effects import StepResult
@@ -15,7 +15,7 @@ from tftriage.fixes.journal import Busy, Journal
 from tftriage.fixes.plans import Plan, Refused
 from tftriage.fixes.undo import Undone, recover, undo
 from tftriage.lines import End, Lines
-from tftriage.plain import one_line, plain
+from tftriage.plain import one_line
 from tftriage.probes.base import Evidence, Finding
 from tftriage.session import Entered, Judged, NoTarget, Progress, Session
 from tftriage.walk import Ask, WalkError
@@ -54,8 +54,8 @@ class Talk:
     def evidence(self, finding: Finding | None) -> None:
         """What was seen, the level in words."""
         for line in finding.evidence if finding else ():
-            sentence = show.sentence(self.session.knowledge, line, self.lang)
-            self.lines.say("   " + self.text(f"plain.level.{line.level}", text=sentence))
+            said = show.sentence(self.session.knowledge, line, self.lang)
+            self.lines.say("   " + self.text(f"plain.level.{line.level}", text=said))
 
     def hear(self, prompt: str, deliberate: bool = False) -> tuple[str, str]:
         """A line, and the word it means (``""`` for none). Words that work everywhere are done here."""
@@ -99,7 +99,7 @@ class Talk:
                 self.lines.say()
             except NoTarget as none:
                 self.say(f"target.{none.kind}", detail=one_line(str(none), 200))
-                self.session.retarget(msgspec.structs.replace(self.session.target, python=None))
+                self.session.retarget(replace(self.session.target, python=None))
 
     def take_text(self) -> None:
         """A pasted text, or none."""
@@ -131,12 +131,9 @@ class Talk:
                 self.say("plain.no-such-number", number=number)
             else:
                 found = list(freetext.search(line, kb.symptoms))
-                if found:
-                    offered = found
-                    self.lines.say(self.text("plain.found", query=one_line(line, 60)))
-                    self.list(found, "", 1)
-                else:
-                    self.say("plain.nothing-found", query=one_line(line, 60))
+                offered = found or offered
+                self.say("plain.found" if found else "plain.nothing-found", query=one_line(line, 60))
+                self.list(found, "", 1)
 
     def list(self, ids: list[str], heading: str, first: int) -> None:
         """Numbered titles below a heading."""
@@ -181,7 +178,7 @@ class Talk:
             if python is None:
                 self.choose_python()
             else:
-                session.retarget(msgspec.structs.replace(session.target, python=python))
+                session.retarget(replace(session.target, python=python))
         self.say("plain.target", python=one_line(str(session.target.python)))
 
     def choose_python(self) -> None:
@@ -206,7 +203,7 @@ class Talk:
             self.say("target.no-such", path=one_line(line, 200))
         keep = ("pythons.list", "env.process", "system.os", "paste.text")
         session.facts = Facts(session.facts[name] for name in keep if name in session.facts)
-        session.retarget(msgspec.structs.replace(session.target, python=path))
+        session.retarget(replace(session.target, python=path))
 
     # --- the walk ----------------------------------------------------------------------------------------------
 
@@ -226,15 +223,16 @@ class Talk:
             else:
                 self.diagnosis()
 
-    def count(self) -> int:
-        """The number of the present question."""
+    @property
+    def number(self) -> int:
+        """Of the present question."""
         return 1 + (len(self.session.walk.steps) if self.session.walk else 0)
 
     def heard(self, progress: Progress) -> None:
         """A question is put to the machine, or the machine has answered."""
         if isinstance(progress, Entered):
             ask = self.session.knowledge.nodes[progress.node].ask[self.lang]
-            self.say("plain.looking", n=self.count(), ask=ask)
+            self.say("plain.looking", n=self.number, ask=ask)
         elif isinstance(progress, Judged):
             self.answered(progress.node, progress.finding.answer, progress.finding)
 
@@ -250,9 +248,8 @@ class Talk:
     def retell(self) -> None:
         """What a recorded walk asked and saw."""
         walk = self.session.walk
-        assert walk is not None
-        self.lines.say(self.session.knowledge.symptom(walk.symptom).title[self.lang])
-        for number, step in enumerate(walk.steps, 1):
+        self.lines.say(self.session.knowledge.symptom(walk.symptom).title[self.lang] if walk else "")
+        for number, step in enumerate(walk.steps if walk else (), 1):
             self.lines.say(f"{number}. {self.session.knowledge.nodes[step.node].ask[self.lang]}")
             self.answered(step.node, step.answer, step.finding)
 
@@ -260,7 +257,7 @@ class Talk:
         """One question for the person."""
         node = self.session.knowledge.nodes[asked.node]
         choices = [choice for choice in asked.choices if choice in node.choices]
-        self.say("plain.ask", n=self.count(), ask=node.ask[self.lang])
+        self.say("plain.ask", n=self.number, ask=node.ask[self.lang])
         self.lines.say(node.why[self.lang].strip())
         for number, choice in enumerate(choices, 1):
             self.lines.say(f"{number:3}. {node.choices[choice][self.lang]}")
@@ -288,13 +285,12 @@ class Talk:
 
     def diagnosis(self) -> None:
         """The cause, what to do, and the fixes; returns when the walk has to go on."""
-        kb, session = self.session.knowledge, self.session
-        found = session.diagnosis
-        assert found is not None
+        kb, session, found = self.session.knowledge, self.session, self.session.diagnosis
+        if found is None:
+            return None
         self.lines.say()
         self.say("plain.cause", title=found.title[self.lang])
-        without = msgspec.structs.replace(found, fixes=())
-        self.lines.say("\n".join(show.diagnosis_text(session, without, self.lang)[2:]))
+        self.lines.say("\n".join(show.diagnosis_text(session, replace(found, fixes=()), self.lang)[2:]))
         offers = mend.offers(session)
         usable = [offer.fix for offer in offers if offer.refused is None]
         if usable:
@@ -306,9 +302,9 @@ class Talk:
             else:
                 reason = show.sentence(kb, Evidence(offer.refused), self.lang)
                 self.say("plain.not-here", title=title, reason=reason)
-        before = session.walk
+        before, numbers = session.walk, self.text("plain.next-number") if usable else ""
         while session.walk is before:
-            line, word = self.hear(self.text("plain.next", numbers=self.text("plain.next-number") if usable else ""))
+            line, word = self.hear(self.text("plain.next", numbers=numbers))
             if word == "back":
                 return self.back()
             if word in ("report", "save"):
@@ -321,16 +317,12 @@ class Talk:
 
     def write(self, word: str, line: str) -> None:
         """A report or a case, into the current folder."""
-        session, ending = self.session, (line.lower().split()[1:] or ["md"])[0]
         try:
             if word == "save":
                 path = headless.new_file("", "json")
-                headless.save_case(session, path, self.lang)
+                headless.save_case(self.session, path, self.lang)
             else:
-                ending = ending if ending in pages.FORMATS else "md"
-                path = headless.new_file("report", ending)
-                made = report.of_session(session, self.lang)
-                path.write_text(pages.FORMATS[ending](made, session.knowledge), encoding="utf-8", newline="\n")
+                path = reporting.write(self.session, self.lang, (line.lower().split()[1:] or ["md"])[0])
         except (headless.Stop, RedactionError, OSError) as error:
             self.lines.say(str(error))
         else:
@@ -344,17 +336,12 @@ class Talk:
         try:
             plan = mend.plan(session, name)
         except Refused as refused:
-            self.lines.say(fixing.refusal(kb, refused, self.lang))
-            return
+            return self.lines.say(fixing.refusal(kb, refused, self.lang))
         self.lines.say("\n".join(fixing.preview_lines(kb, plan, session, self.lang)))
         if not session.source.live:
-            self.say("fix.recorded")
-            return
+            return self.say("fix.recorded")
         _, word = self.hear(self.text("plain.apply"), deliberate=True)
-        if word != "apply":
-            self.say("plain.unchanged")
-            return
-        self.apply(plan)
+        return self.apply(plan) if word == "apply" else self.say("plain.unchanged")
 
     def apply(self, plan: Plan) -> None:
         """Do it, prove it, offer to take it back."""
@@ -363,12 +350,10 @@ class Talk:
         try:
             applied = mend.carry_out(session, plan, Journal(), self.told)
         except (Refused, Busy) as refused:
-            self.lines.say(show.sentence(kb, refused.evidence, self.lang))
-            return
+            return self.lines.say(show.sentence(kb, refused.evidence, self.lang))
         if not applied.ok:
             error = show.sentence(kb, applied.error, self.lang) if applied.error else ""
-            self.say("fix.failed", error=error)
-            return
+            return self.say("fix.failed", error=error)
         self.say("fix.now-verifying")
         verified = mend.verify(session, plan)
         self.say(f"verified.{verified.result}")
@@ -386,6 +371,7 @@ class Talk:
         if verified.result == "cured" and verified.asks is None:
             session.paste("")
             raise Again
+        return None
 
     def told(self, result: StepResult) -> None:
         """One step is done."""
@@ -407,8 +393,7 @@ class Talk:
             return
         for entry in entries:
             words = self.session.knowledge.fixes.get(entry.fix)
-            title = words.title[self.lang] if words else entry.fix
-            self.lines.say(plain(f"{title} ({entry.at[:16]})"))
+            self.lines.say(f"{words.title[self.lang] if words else entry.fix} ({entry.at[:16]})")
             _, word = self.hear(self.text("plain.cut-off"), deliberate=True)
             if word in ("undo", "finish"):
                 done = recover(Journal(), entry.id, "finish" if word == "finish" else "take-back").get(entry.id)
