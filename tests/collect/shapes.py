@@ -361,6 +361,18 @@ class Running(Shape):
     libraries: list[str] | None
 
 
+class LoadedBy(Shape):
+    pid: int
+    python: str
+    program: str
+    kernel: bool
+    modules: list[str]
+
+
+class Modules(Shape):
+    processes: list[LoadedBy]
+
+
 class Product(Shape):
     name: str
     state: str | None
@@ -520,6 +532,7 @@ SHAPES: dict[str, Any] = {
     "jupyter.running": list[Running],
     "jupyter.import": Import,
     "security.antivirus": Antivirus,
+    "process.modules": Modules,
     "names.nonascii": list[NonAscii],
     "names.ascii_import": AsciiImport,
     "usage.sample": Sample,

@@ -14,5 +14,5 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
     file.write_text("first: &first {ask: a}\nsecond:\n  <<: *first\n  ask: b\n", encoding="utf-8")
     assert read_yaml(file)["second"] == {"ask": "b"}
     file.write_text("whose: {ask: a}\nsays: {ask: b}\nwhose: {ask: c}\n", encoding="utf-8")
-    with pytest.raises(KnowledgeError, match="tree.yaml: twice: whose"):
+    with pytest.raises(KnowledgeError, match=r"tree\.yaml: twice: whose"):
         read_yaml(file)
