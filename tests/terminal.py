@@ -39,6 +39,8 @@ class Terminal:
         self._stream = pyte.ByteStream(self.screen)
         self._lock = threading.Lock()
         whole = {**os.environ, **(env or {}), "TERM": term}
+        for name in ("COLUMNS", "LINES"):  # test runners set them, and they would outrank the terminal's own size
+            whole.pop(name, None)
         self.process = ptyprocess.PtyProcess.spawn(list(command), env=whole, cwd=cwd, dimensions=(rows, columns))
         self.raw = b""  # all that was written to the terminal
         self.last = time.monotonic()  # when the last of it came
