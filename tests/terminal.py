@@ -38,9 +38,9 @@ class Terminal:
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
         self._lock = threading.Lock()
-        whole = {**os.environ, **(env or {}), "TERM": term}
-        for name in ("COLUMNS", "LINES"):  # test runners set them, and they would outrank the terminal's own size
-            whole.pop(name, None)
+        # Test runners set COLUMNS and LINES, and these would outrank the terminal's own size.
+        ours = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        whole = {**ours, **(env or {}), "TERM": term}
         self.process = ptyprocess.PtyProcess.spawn(list(command), env=whole, cwd=cwd, dimensions=(rows, columns))
         self.raw = b""  # all that was written to the terminal
         self.last = time.monotonic()  # when the last of it came
