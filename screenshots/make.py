@@ -29,6 +29,8 @@ PICTURES = {
     "diagnosis": ("cudnn-renamed-utf-8", "diagnosis"),
     "fix": ("cudnn-renamed-utf-8", "fix"),
     "doctor": ("found-not-added", "doctor"),
+    "dlls": ("cudnn-renamed-utf-8", "dlls"),
+    "report": ("cudnn-renamed-utf-8", "report"),
 }
 CELL, WIDE = 12.2, 22.5  # the width of a cell in Rich's picture, and what a full-width character in two of them takes
 FONTS = "'Noto Sans Mono', 'DejaVu Sans Mono', 'Noto Sans Mono CJK SC', 'Noto Sans CJK SC', monospace"
@@ -45,6 +47,9 @@ async def picture(name: str, screen: str, lang: str) -> str:
             await wait_for(pilot, KB.say("doctor.heading", lang))
         else:
             await wait_for(pilot, KB.say("walk.enter-diagnosis", lang))
+        if screen in ("dlls", "report"):
+            await press(pilot, "d" if screen == "dlls" else "x")
+            await wait_for(pilot, KB.say("dlls.failure.absent" if screen == "dlls" else "key.copy_report", lang))
         if screen in ("diagnosis", "fix"):
             await press(pilot, "enter")
             await wait_for(pilot, KB.say("diagnosis.fixes", lang))
