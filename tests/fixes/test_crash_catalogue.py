@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import shutil
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,13 +17,12 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="fork; test_crash kills on Windows")
+resource = pytest.importorskip("resource", reason="fork and limits of Unix; test_crash kills on Windows")
 
-if sys.platform != "win32":
-    from tftriage.fixes import catalogue, disk, effects, journal, running, undo
+from tftriage.fixes import catalogue, disk, effects, journal, running, undo  # noqa: E402
 
-    from . import worlds
-    from .worlds import WORLDS, World
+from . import worlds  # noqa: E402
+from .worlds import WORLDS, World  # noqa: E402
 
 POINTS: dict[str, int] = {}
 
@@ -105,7 +102,7 @@ def recovered(world: World, how: Any) -> dict[str, undo.Undone]:
     pytest.fail("the command did not end")
 
 
-@pytest.fixture(params=list(WORLDS) if sys.platform != "win32" else [])
+@pytest.fixture(params=list(WORLDS))
 def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     return worlds.make(request.param, tmp_path / "world", monkeypatch)
 
