@@ -109,6 +109,18 @@ def test_undo_compares_first_and_asks(tmp_path: Path, journal: Journal) -> None:
     assert changed.read_bytes() == b"the user's later work" and journal.entry("1").status == "undone"
 
 
+def test_what_a_later_fix_left_alike_is_not_ours_to_take_back_first(tmp_path: Path, journal: Journal) -> None:
+    file = tmp_path / "activate"
+    file.write_text("zero\n", encoding="utf-8")
+    for text in ("one\n", "two\n", "one\n"):
+        assert effects.apply(plan(WriteFile(path=str(file), text=text)), journal).ok
+    early = undo.undo(journal, "1")
+    assert not early.ok and [c.step for c in early.conflicts] == [0]
+    assert file.read_text(encoding="utf-8") == "one\n"
+    assert all(undo.undo(journal, entry).ok for entry in ("3", "2", "1"))
+    assert file.read_text(encoding="utf-8") == "zero\n"
+
+
 def test_a_conflict_can_be_forced_and_the_later_work_is_not_lost(tmp_path: Path, journal: Journal) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"before")

@@ -15,7 +15,7 @@ import msgspec
 
 from tftriage.fixes import effects, running, situation, states
 from tftriage.fixes.journal import Busy, Entry, Journal, StepRecord
-from tftriage.fixes.plans import Files, Folder, MachineValue, Packages, Plan, Refused, State, Step, UserVariable
+from tftriage.fixes.plans import Files, Folder, MachineValue, Packages, Plan, Refused, Run, State, Step, UserVariable
 from tftriage.fixes.registry import Registry, user_registry
 from tftriage.probes.base import Evidence
 
@@ -169,12 +169,14 @@ def _take_back(
     on_output: Callable[[str], None] | None,
 ) -> Undone:
     plan: Plan = entry.plan
-    open_records = [record for record in entry.steps if record.status not in ("undone", "kept")]
+    later = _changed_later(journal, entry)
     compared: list[tuple[StepRecord, State, bool]] = []
-    for record in open_records:
-        now = states.look(plan.steps[record.index], registry)
+    for record in filter(_is_open, entry.steps):
+        step = plan.steps[record.index]
+        now = states.look(step, registry)
         left = record.after or record.ours
-        compared.append((record, now, states.ours(record.before, left, record.after is not None, now)))
+        ours = states.ours(record.before, left, record.after is not None, now) and effects.subject(step) not in later
+        compared.append((record, now, ours))
     journal.undo_begin(entry.id)
     conflicts: list[Conflict] = []
     for record, now, ours in reversed(compared):
@@ -191,6 +193,22 @@ def _take_back(
             journal.step_undone(entry.id, record.index)
     journal.undo_finish(entry.id, complete=not conflicts)
     return Undone(not conflicts, tuple(conflicts))
+
+
+def _is_open(record: StepRecord) -> bool:
+    return record.status not in ("undone", "kept")
+
+
+def _changed_later(journal: Journal, entry: Entry) -> set[str]:
+    """What later entries that still stand have changed: they may have left it as this one did, and stand on it.
+
+    Commands are left out: two of them share an environment, and their packages are compared by version anyway.
+    """
+    entries = journal.entries()
+    at = next((number for number, one in enumerate(entries) if one.id == entry.id), len(entries))
+    standing = [one for one in entries[at + 1 :] if one.undoable]
+    steps = [one.plan.steps[record.index] for one in standing for record in one.steps if _is_open(record)]
+    return {effects.subject(step) for step in steps if not isinstance(step, Run)}
 
 
 def _conflict(step: Step, record: StepRecord, now: State, journal: Journal) -> Conflict:
