@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from pathlib import Path
 
 import msgspec
@@ -11,6 +13,7 @@ import pytest
 from tftriage import cases
 from tftriage.cases import Case, CaseError, PersonAnswer, files
 from tftriage.facts import Fact
+from tftriage.portable import standalone
 from tftriage.requests import Target
 
 CASE = Case(
@@ -81,3 +84,20 @@ def test_a_huge_file_is_refused_before_it_is_parsed(tmp_path: Path, monkeypatch:
     path.write_bytes(b" " * 101)
     with pytest.raises(CaseError, match="larger"):
         cases.read(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+@pytest.mark.parametrize("collector", [False, True])
+def test_what_is_no_file_is_written_to_and_never_replaced(collector: bool, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    if collector:
+        standalone._write(b"{}", str(pipe))
+    else:
+        cases.write(CASE, pipe)
+    reader.join(10)
+    assert read and read[0].startswith(b"{")
+    assert pipe.is_fifo() and [path.name for path in tmp_path.iterdir()] == ["pipe"]

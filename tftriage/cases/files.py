@@ -83,9 +83,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def write(case: Case, path: Path) -> None:
-    """Write a case whole or not at all (a full disk leaves the old file). Raises ``OSError``."""
+    """Write a case whole or not at all (a full disk leaves the old file). Raises ``OSError``.
+
+    What is no file (/dev/null, a pipe) is written to: replacing it would break the system.
+    """
     stated = {"format": case.format, "schema": case.schema, "tool": case.tool}  # a default is stated, too
     data = msgspec.json.format(msgspec.json.encode({**stated, **msgspec.to_builtins(case)}), indent=1)
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
     handle, partial = tempfile.mkstemp(dir=path.parent or Path(), prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:

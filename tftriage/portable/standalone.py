@@ -246,7 +246,11 @@ def _fact(line: bytes) -> Optional[Dict[str, Any]]:
 
 
 def _write(data: bytes, name: str) -> None:
-    """Whole or not at all."""
+    """Whole or not at all. What is no file (/dev/null, a pipe) is written to; replacing it would break the system."""
+    if os.path.exists(name) and not os.path.isfile(name):
+        with open(name, "wb") as there:
+            there.write(data + b"\n")
+        return
     folder = os.path.dirname(os.path.abspath(name))
     handle, partial = tempfile.mkstemp(dir=folder, suffix=".part")
     try:
