@@ -19,9 +19,10 @@ import pytest
 
 resource = pytest.importorskip("resource", reason="fork and limits of Unix; test_crash kills on Windows")
 
-from tftriage.fixes import catalogue, disk, effects, journal, running, undo  # noqa: E402
+from tftriage.fixes import catalogue, effects, running, undo  # noqa: E402
 
 from . import worlds  # noqa: E402
+from .boundaries import Boundaries  # noqa: E402
 from .worlds import WORLDS, World  # noqa: E402
 
 POINTS: dict[str, int] = {}
@@ -51,45 +52,11 @@ def in_child(work: Callable[[], object], at: int, counts: Path) -> int:
 
 
 def lay_boundaries(at: int, counts: Path) -> None:
-    count = 0
-
-    def boundary() -> None:
-        nonlocal count
-        count += 1
-        if at == 0:
-            counts.write_text(str(count))
-        if count == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def around(function: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            boundary()
-            result = function(*args, **kwargs)
-            boundary()
-            return result
-
-        return wrapped
-
-    append = journal.Journal._append
-
-    def torn(self: journal.Journal, *args: Any, **kwargs: Any) -> None:
-        boundary()
-        if count + 1 == at:  # half of the line reaches the disk
-            before = self.file.read_bytes() if self.file.exists() else b""
-            append(self, *args, **kwargs)
-            after = self.file.read_bytes()
-            self.file.write_bytes(after[: len(before) + (len(after) - len(before)) // 2])
-        boundary()
-        append(self, *args, **kwargs)
-        boundary()
-
-    journal.Journal._append = torn  # type: ignore[method-assign]
-    for name in ("write", "copy_new", "rename_new", "remove_tree", "_publish", "_publish_new", "_unlink_all"):
-        setattr(disk, name, around(getattr(disk, name)))
+    boundaries = Boundaries(at, passed=lambda count: at or counts.write_text(str(count)))
+    boundaries.lay("write", "copy_new", "rename_new", "remove_tree", "_publish", "_publish_new", "_unlink_all")
     for name in ("write", "delete", "write_machine"):
-        setattr(worlds.FileRegistry, name, around(getattr(worlds.FileRegistry, name)))
-    running.run = around(running.run)
-    effects.os.unlink = around(os.unlink)  # type: ignore[attr-defined]
+        setattr(worlds.FileRegistry, name, boundaries.around(getattr(worlds.FileRegistry, name)))
+    running.run = boundaries.around(running.run)
 
 
 def recovered(world: World, how: Any) -> dict[str, undo.Undone]:

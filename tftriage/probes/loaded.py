@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ntpath
-import posixpath
 from collections.abc import Mapping
 from typing import Any
 
 from tftriage import loader
 from tftriage.facts import Facts
 from tftriage.probes.base import Evidence, Finding, probe, unknown
+from tftriage.probes.context import same_path
 from tftriage.tables import Tables
 
 _KINDS = ("cuda", "cudnn", "driver")
@@ -37,8 +36,8 @@ def loaded_copies(facts: Facts, tables: Tables) -> Finding:
     interpreter = facts.value("target.interpreter")
     if interpreter is None:
         return unknown(facts, "target.interpreter")
-    python = _key(str(interpreter.get("executable") or ""))
-    mine = [one for one in running["processes"] if _key(str(one["python"])) == python]
+    python = str(interpreter.get("executable") or "")
+    mine = [one for one in running["processes"] if same_path(str(one["python"]), python)]
     loaded = [(one, path) for one in mine for path in one["modules"] if loader.library(path).kind in _KINDS]
     if not loaded:
         return Finding("none", (Evidence("running.none"),))
@@ -51,7 +50,7 @@ def loaded_copies(facts: Facts, tables: Tables) -> Finding:
     for process, path in loaded:
         params = {"dll": loader.base(path), "path": path, "pid": str(process["pid"])}
         winner = wins.get(loader.base(path).lower())
-        if winner is not None and _key(winner) != _key(path):
+        if winner is not None and not same_path(winner, path):
             lines.append(Evidence("running.other", {**params, "winner": winner}, "bad"))
             others.append(params)
         else:
@@ -61,10 +60,6 @@ def loaded_copies(facts: Facts, tables: Tables) -> Finding:
     first = others[0]
     values = {"dll": first["dll"], "folder": loader.folder(first["path"]), "pid": first["pid"]}
     return Finding("other-copy", tuple(sorted(lines, key=lambda line: line.level != "bad")), values)
-
-
-def _key(path: str) -> str:
-    return posixpath.normpath(path) if path.startswith("/") else ntpath.normcase(ntpath.normpath(path))
 
 
 def _real(path: str, tree: Mapping[str, Any]) -> str:
