@@ -13,7 +13,7 @@ import pytest
 from tftriage import cases
 from tftriage.cases import Case, CaseError, PersonAnswer, files
 from tftriage.facts import Fact
-from tftriage.portable import standalone
+from tftriage.portable import whole
 from tftriage.requests import Target
 
 CASE = Case(
@@ -95,7 +95,7 @@ def test_what_is_no_file_is_written_to_and_never_replaced(collector: bool, tmp_p
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
     reader.start()
     if collector:
-        standalone._write(b"{}", str(pipe))
+        whole.write(b"{}", str(pipe))
     else:
         cases.write(CASE, pipe)
     reader.join(10)

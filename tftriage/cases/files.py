@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tftriage.cases.form import SCHEMA, Case, CaseError
+from tftriage.portable import whole
 
 MAX_BYTES = 32 * 1024 * 1024
 MAX_DEPTH = 64
@@ -83,22 +82,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def write(case: Case, path: Path) -> None:
-    """Write a case whole or not at all (a full disk leaves the old file). Raises ``OSError``.
-
-    What is no file (/dev/null, a pipe) is written to: replacing it would break the system.
-    """
+    """Write a case whole or not at all. Raises ``OSError``."""
     stated = {"format": case.format, "schema": case.schema, "tool": case.tool}  # a default is stated, too
     data = msgspec.json.format(msgspec.json.encode({**stated, **msgspec.to_builtins(case)}), indent=1)
-    if path.exists() and not path.is_file():
-        path.write_bytes(data)
-        return
-    handle, partial = tempfile.mkstemp(dir=path.parent or Path(), prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(partial).replace(path)
-    except OSError:
-        Path(partial).unlink(missing_ok=True)
-        raise
+    whole.write(data, str(path))

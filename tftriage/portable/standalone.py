@@ -14,11 +14,11 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
+from . import whole
 from .redaction import RedactionError, redact
 
 # An interpreter that executes the first line of what it is told, and leaves the rest to that line.
@@ -66,7 +66,7 @@ def _finish(case: Dict[str, Any], key: bytes, options: argparse.Namespace) -> in
         sys.stdout.buffer.flush()
     else:
         try:
-            _write(data, options.output)
+            whole.write(data + b"\n", options.output)
         except OSError as error:
             _say("tftriage: {} cannot be written: {} / 无法写入", options.output, error.strerror or error)
             return _end(options, 4)
@@ -243,23 +243,6 @@ def _fact(line: bytes) -> Optional[Dict[str, Any]]:
         return dict(kept, name=raw["fact"], status=raw["status"])
     except (ValueError, KeyError, AttributeError):
         return None
-
-
-def _write(data: bytes, name: str) -> None:
-    """Whole or not at all. What is no file (/dev/null, a pipe) is written to; replacing it would break the system."""
-    if os.path.exists(name) and not os.path.isfile(name):
-        with open(name, "wb") as there:
-            there.write(data + b"\n")
-        return
-    folder = os.path.dirname(os.path.abspath(name))
-    handle, partial = tempfile.mkstemp(dir=folder, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data + b"\n")
-        os.replace(partial, name)
-    except OSError:
-        os.unlink(partial)
-        raise
 
 
 def _say(words: str, *values: Any) -> None:
